@@ -28,28 +28,6 @@ import (
 	"ibsm/sweep/routes"
 )
 
-// TestMeaning: sums are those of what files mean, not of how they are written.
-func TestMeaning(t *testing.T) {
-	of := func(text string) any {
-		c := partitions.Select(partitions.Input{Name: "partitions.conf", Text: []byte(text)}, nil, partitions.NoStart)
-		if len(c.Errors) > 0 {
-			t.Fatal(c.Errors)
-		}
-		return meaning(&c)
-	}
-	was := of("Default=0x7fff, ipoib: ALL=limited, SELF=full;\nstorage=0x0001: 0x11, 0x12=full;\n")
-	if of("# a comment\nDefault=0x7fff , ipoib : ALL=limited, SELF=full;\n\nstorage=0x0001: 0x11, 0x12=full;\n") != was {
-		t.Error("another spelling is another sum")
-	}
-	if of("Default=0x7fff, ipoib: ALL=limited, SELF=full;\nstorage=0x0001: 0x11, 0x13=full;\n") == was {
-		t.Error("another member is the same sum")
-	}
-	if none := (&partitions.Selected{Source: partitions.FromNothing, Policy: partitions.Default()}); meaning(
-		none) == was {
-		t.Error("no file has no sum of its own")
-	}
-}
-
 // fixture is the configuration of a manager with its files and its store, and what was
 // shown of it.
 type fixture struct {
@@ -423,7 +401,7 @@ func FuzzPolicy(f *testing.F) {
 			return
 		}
 		again, err := newMasterPolicy(from.encode())
-		if err != nil || again.of != from.of || meaning(again.chosen) != meaning(from.chosen) ||
+		if err != nil || again.of != from.of || !again.chosen.ForTables().Equal(from.chosen.ForTables()) ||
 			string(again.qos.text) != string(from.qos.text) {
 			t.Errorf("%q is read as %q: %v", b, from.encode(), err)
 		}

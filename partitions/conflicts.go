@@ -2,7 +2,6 @@ package partitions
 
 import (
 	"fmt"
-	"slices"
 
 	"ibsm/conf/diag"
 	"ibsm/mad"
@@ -16,9 +15,13 @@ import (
 func (p *Policy) Conflicts(t *topo.Topo) (warnings diag.List) {
 	c := &compiler{Tables: &Tables{Policy: p}, t: t, members: make([][]mad.PKey, len(t.Ports))}
 	c.join()
+	able := c.abilities()
 	for i := range p.Partitions {
-		p.checkMembers(&p.Partitions[i], t, &warnings)
-		c.checkGroups(&p.Partitions[i], &warnings)
+		c.checkMembers(&p.Partitions[i], &warnings)
+		c.checkGroups(&p.Partitions[i], able[p.Partitions[i].Key], &warnings)
+	}
+	for _, m := range c.absent {
+		warnings.Add(m.Position, "no port of the subnet is of %s", shown(m.name()))
 	}
 	for _, claim := range c.Claims {
 		warnings.Add(claim.Position, "%s", claim)
@@ -34,14 +37,10 @@ func (p *Policy) Conflicts(t *topo.Topo) (warnings diag.List) {
 }
 
 // checkMembers warns of ports that are not in the subnet.
-func (p *Policy) checkMembers(part *Partition, t *topo.Topo, warnings *diag.List) {
+func (c *compiler) checkMembers(part *Partition, warnings *diag.List) {
 	for i := range part.Members {
-		m := &part.Members[i]
-		if (m.Who == Hosts || m.Who == OfGroup || m.Who == InRange) && !p.anyOf(t, m) {
-			warnings.Add(m.Position, "no port of the subnet is of %s", shown(m.name()))
-		}
-		if m.Who == OnePort && t.FindPort(m.Port) == topo.None {
-			warnings.Add(m.Position, "no port of the subnet has GUID %v%s", m.Port, nodeHint(t, m.Port))
+		if m := &part.Members[i]; m.Who == OnePort && c.t.FindPort(m.Port) == topo.None {
+			warnings.Add(m.Position, "no port of the subnet has GUID %v%s", m.Port, nodeHint(c.t, m.Port))
 		}
 	}
 }
@@ -62,69 +61,97 @@ func nodeHint(t *topo.Topo, guid mad.GUID) string {
 	return ""
 }
 
-// checkGroups warns of members whose rate or MTU is too small for the groups of the
-// partition: their joins are refused.
-func (c *compiler) checkGroups(part *Partition, warnings *diag.List) {
-	reported := map[string]bool{}
-	for i := range part.Groups {
-		g := &part.Groups[i]
-		slow, small := few{t: c.t}, few{t: c.t}
-		for _, p := range c.t.EndPorts {
-			if !c.isIn(p, part.Key) || c.t.Ports[p].Num == 0 {
+// ability is how fast the members of a partition are, those that are no ports of switches: by the rank of their rate,
+// and by their MTU.
+type ability struct {
+	rates [mad.MaxRank + 1]few
+	mtus  [mad.MTU4096 + 1]few
+}
+
+// abilities are those of the partitions that have groups.
+func (c *compiler) abilities() map[mad.PKey]*ability {
+	all := map[mad.PKey]*ability{}
+	for i := range c.Policy.Partitions {
+		if part := &c.Policy.Partitions[i]; len(part.Groups) > 0 {
+			all[part.Key] = new(ability)
+		}
+	}
+	for at, p := range c.t.EndPorts {
+		if c.t.Ports[p].Num == 0 {
+			continue
+		}
+		info := &c.t.Ports[p].Info
+		rate, mtu := info.Rate(info.CapabilityMask(), info.CapabilityMask2()).Rank(), info.MTUCap()
+		for i, k := range c.members[p] {
+			a := all[k.Base()]
+			if a == nil || i > 0 && c.members[p][i-1].Base() == k.Base() {
 				continue
 			}
-			info := &c.t.Ports[p].Info
-			if rate := info.Rate(info.CapabilityMask(), info.CapabilityMask2()); rate.Rank() != 0 &&
-				rate.Rank() < g.Rate.Rank() {
-				slow.add(p, fmt.Sprintf("%g Gb/s", rate.Gbps()))
-			}
-			if mtu := info.MTUCap(); mtu.Bytes() != 0 && mtu.Bytes() < g.MTU.Bytes() {
-				small.add(p, fmt.Sprintf("%d bytes", mtu.Bytes()))
-			}
-		}
-		var texts []string
-		if slow.count > 0 {
-			texts = append(texts,
-				fmt.Sprintf("the rate of a group of %s, %g Gb/s, exceeds that of %s: the port cannot join",
-					shown(part.Name), g.Rate.Gbps(), slow))
-		}
-		if small.count > 0 {
-			texts = append(texts,
-				fmt.Sprintf("the MTU of a group of %s, %d bytes, exceeds that of %s: the port cannot join",
-					shown(part.Name), g.MTU.Bytes(), small))
-		}
-		for _, text := range texts {
-			if !reported[text] {
-				reported[text] = true
-				warnings.Add(g.Position, "%s", text)
+			a.rates[rate].add(at, p)
+			if mtu.Bytes() != 0 {
+				a.mtus[mtu].add(at, p)
 			}
 		}
 	}
+	return all
 }
 
-// isIn reports whether a port has a key of a partition.
-func (c *compiler) isIn(p topo.PortIdx, key mad.PKey) bool {
-	return slices.ContainsFunc(c.members[p], func(k mad.PKey) bool { return k.Base() == key })
+// below are all members of these.
+func below(all []few) (sum few) {
+	for i := range all {
+		f := &all[i]
+		if f.count > 0 && (sum.count == 0 || f.at < sum.at) {
+			sum.at, sum.first = f.at, f.first
+		}
+		sum.count += f.count
+	}
+	return sum
+}
+
+// checkGroups warns of members whose rate or MTU is too small for the groups of the
+// partition: their joins are refused.
+func (c *compiler) checkGroups(part *Partition, able *ability, warnings *diag.List) {
+	reported := map[any]bool{}
+	for i := range part.Groups {
+		g := &part.Groups[i]
+		if slow := below(able.rates[min(1, g.Rate.Rank()):g.Rate.Rank()]); slow.count > 0 && !reported[g.Rate] {
+			reported[g.Rate] = true
+			info := &c.t.Ports[slow.first].Info
+			warnings.Add(g.Position,
+				"the rate of a group of %s, %g Gb/s, exceeds that of %s, %g Gb/s: the port cannot join",
+				shown(part.Name), g.Rate.Gbps(), c.text(slow),
+				info.Rate(info.CapabilityMask(), info.CapabilityMask2()).Gbps())
+		}
+		if g.MTU.Bytes() == 0 || reported[g.MTU] {
+			continue
+		}
+		if small := below(able.mtus[:g.MTU]); small.count > 0 {
+			reported[g.MTU] = true
+			warnings.Add(g.Position,
+				"the MTU of a group of %s, %d bytes, exceeds that of %s, %d bytes: the port cannot join",
+				shown(part.Name), g.MTU.Bytes(), c.text(small), c.t.Ports[small.first].Info.MTUCap().Bytes())
+		}
+	}
 }
 
 // checkPorts warns of adapters that reach only the manager, and of a manager that limited
 // members cannot reach.
 func (c *compiler) checkPorts(warnings *diag.List) {
-	alone, self := few{t: c.t}, false
-	for _, p := range c.t.EndPorts {
+	alone, self := few{}, false
+	for at, p := range c.t.EndPorts {
 		reaches := false
 		for _, k := range c.members[p] {
 			reaches = reaches || k != DefaultKey
 			self = self || p == c.t.Self && k == mad.DefaultPKey
 		}
 		if !reaches && c.t.Ports[p].Num != 0 {
-			alone.add(p, "")
+			alone.add(at, p)
 		}
 	}
 	place := c.Policy.Partitions[0].Position
 	if alone.count > 0 {
 		warnings.Add(place, "%s can reach only the manager: it is only a limited member of the default partition",
-			alone)
+			c.text(alone))
 	}
 	if !self && c.t.Self != topo.None {
 		warnings.Add(place,
@@ -135,26 +162,22 @@ func (c *compiler) checkPorts(warnings *diag.List) {
 
 // few are ports of which the first is named and the others are counted.
 type few struct {
-	t     *topo.Topo
-	first topo.PortIdx
-	has   string // what the first one has
 	count int
+	at    int // of the first in the list of end ports
+	first topo.PortIdx
 }
 
-func (f *few) add(p topo.PortIdx, has string) {
+func (f *few) add(at int, p topo.PortIdx) {
 	if f.count++; f.count == 1 {
-		f.first, f.has = p, has
+		f.at, f.first = at, p
 	}
 }
 
-// String is the ports for a message.
-func (f few) String() string {
-	text := "port " + portName(f.t, f.first)
+// text is the ports for a message.
+func (c *compiler) text(f few) string {
+	text := "port " + portName(c.t, f.first)
 	if f.count > 1 {
 		text += fmt.Sprintf(" (and %d more)", f.count-1)
-	}
-	if f.has != "" {
-		text += ", " + f.has
 	}
 	return text
 }

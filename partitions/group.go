@@ -42,16 +42,14 @@ func (r *resolver) broadcast(p *Partition, d *Definition, f *flags) {
 
 // add makes a group exist unless it does.
 func (r *resolver) add(p *Partition, g Group, w Word) {
-	if at, exists := r.groups[g.MGID]; exists {
-		for i := range p.Groups {
-			if old := &p.Groups[i]; old.MGID == g.MGID && old.sameButPlace(g) {
-				return
-			}
+	if old, exists := r.groups[g.MGID]; exists {
+		if old.of != p.Key || !old.sameButPlace(g) {
+			r.warn(w, "line %[2]d already defines group %[1]s; different settings here are ignored", g.MGID,
+				old.Position.Line)
 		}
-		r.warn(w, "line %[2]d already defines group %[1]s; different settings here are ignored", g.MGID, at.Line)
 		return
 	}
-	r.groups[g.MGID] = g.Position
+	r.groups[g.MGID] = existing{g, p.Key}
 	p.Groups = append(p.Groups, g)
 }
 
@@ -147,7 +145,7 @@ func (r *resolver) addScoped(p *Partition, g Group, scope uint8, item *Item, wri
 	case written && !exists:
 		r.warn(item.Value, "OpenSM makes no group of scope %d, because %s exists", scope, text)
 	case !written && exists:
-		r.warn(item.Value, "OpenSM may crash here, because line %[2]d already defines the group of scope %[1]d", scope, at.Line)
+		r.warn(item.Value, "OpenSM may crash here, because line %[2]d already defines the group of scope %[1]d", scope, at.Position.Line)
 	}
 	switch {
 	case g.MTU == 0 || g.Rate == 0:

@@ -1,7 +1,9 @@
 package partitions
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -142,6 +144,9 @@ func matches(pieces []piece, name string) bool {
 		for from := range len(name) + 1 {
 			if at[from] {
 				p.match(name, from, &next)
+				if p.text == "*" { // what follows is among its ends
+					break
+				}
 			}
 		}
 		at = next
@@ -193,13 +198,14 @@ type HostPort[P any] struct {
 
 // HostIndex finds ports by the names of their hosts.
 type HostIndex[P any] struct {
+	hosts   []string // in order
 	ports   map[string][]P
 	claimed map[string]string // by host: a NodeDescription that two nodes have
 }
 
 // NewHostIndex is the index of the end ports of adapters.
 func NewHostIndex[P any](ports []HostPort[P]) *HostIndex[P] {
-	x := &HostIndex[P]{map[string][]P{}, map[string]string{}}
+	x := &HostIndex[P]{ports: map[string][]P{}, claimed: map[string]string{}}
 	nodes := map[string]mad.GUID{} // by description
 	for _, p := range ports {
 		host, _, _ := strings.Cut(strings.TrimSpace(p.Desc), " ")
@@ -213,6 +219,7 @@ func NewHostIndex[P any](ports []HostPort[P]) *HostIndex[P] {
 		nodes[desc] = p.Node
 		x.ports[host] = append(x.ports[host], p.Port)
 	}
+	x.hosts = slices.Sorted(maps.Keys(x.ports))
 	return x
 }
 
@@ -229,17 +236,19 @@ func (x *HostIndex[P]) Find(pattern string) (ports []P, claimed []string) {
 	if err != nil {
 		return nil, nil // Parse has refused it
 	}
-	var hosts []string
-	for host := range x.ports {
-		if matches(pieces, host) {
-			hosts = append(hosts, host)
-		}
+	prefix := ""
+	if len(pieces) > 0 && pieces[0].isText() {
+		prefix = pieces[0].text
 	}
-	slices.Sort(hosts)
-	for _, host := range hosts {
-		if x.claimed[host] != "" {
+	first, _ := slices.BinarySearch(x.hosts, prefix)
+	for _, host := range x.hosts[first:] {
+		switch {
+		case !strings.HasPrefix(host, prefix):
+			return ports, claimed
+		case !matches(pieces, host):
+		case x.claimed[host] != "":
 			claimed = append(claimed, host)
-		} else {
+		default:
 			ports = append(ports, x.ports[host]...)
 		}
 	}
@@ -257,30 +266,33 @@ func HostsOf(t *topo.Topo) *HostIndex[topo.PortIdx] {
 	return NewHostIndex(ports)
 }
 
-// lookUp are the end ports of a Member that OpenSM does not know.
-func (c *compiler) lookUp(m *Member) (ports []topo.PortIdx) {
-	s := &c.scratch
-	if ports, known := s.found[m]; known {
-		return ports
-	}
-	switch m.Who {
+// lookUp are the end ports of a Member that OpenSM does not know, and the hosts that it leaves out.
+func (c *compiler) lookUp(m *Member) (ports []topo.PortIdx, claimed []string) {
+	switch s := &c.scratch; m.Who {
 	case Hosts:
-		if s.hosts == nil {
-			s.hosts = HostsOf(c.t)
-		}
-		ports, _ = s.hosts.Find(m.Name)
+		return c.hosts().Find(m.Name)
 	case OfGroup:
-		if c.Policy.groups != nil {
+		ports, known := s.groups[m.Name]
+		if !known && c.Policy.groups != nil {
 			ports = c.Policy.groups.Members(c.t, m.Name)
+			if s.groups == nil {
+				s.groups = map[string][]topo.PortIdx{}
+			}
+			s.groups[m.Name] = ports
 		}
+		return ports, nil
 	case InRange:
-		ports = inRange(c.t, m.Port, m.Last)
+		return inRange(c.t, m.Port, m.Last), nil
 	}
-	if s.found == nil {
-		s.found = map[*Member][]topo.PortIdx{}
+	return nil, nil
+}
+
+// hosts is the index of the subnet.
+func (c *compiler) hosts() *HostIndex[topo.PortIdx] {
+	if c.scratch.hosts == nil {
+		c.scratch.hosts = HostsOf(c.t)
 	}
-	s.found[m] = ports
-	return ports
+	return c.scratch.hosts
 }
 
 // maxClaims bounds the claims that are kept.
@@ -291,24 +303,26 @@ func (c *compiler) claim(part *Partition, m *Member) {
 	if m.Who != Hosts || len(c.Claims) >= maxClaims {
 		return
 	}
-	c.lookUp(m)
-	if len(c.scratch.hosts.claimed) == 0 {
+	if len(c.hosts().claimed) == 0 {
 		return
 	}
-	_, claimed := c.scratch.hosts.Find(m.Name)
+	_, claimed := c.hosts().Find(m.Name)
 	for _, host := range claimed {
-		c.Claims = append(c.Claims, Claim{host, c.scratch.hosts.claimed[host], part.Name, m.Position})
+		c.Claims = append(c.Claims, Claim{host, c.hosts().claimed[host], part.Name, m.Position})
 	}
 }
 
-// inRange are the end ports with GUIDs of a range; end ports are in the order of their nodes.
-func inRange(t *topo.Topo, first, last mad.GUID) (ports []topo.PortIdx) {
-	for _, p := range t.EndPorts {
-		if g := t.Ports[p].GUID; g >= first && g <= last {
-			ports = append(ports, p)
-		}
+// inRange are the end ports with GUIDs of a range.
+func inRange(t *topo.Topo, first, last mad.GUID) []topo.PortIdx {
+	from, _ := slices.BinarySearchFunc(t.EndPorts, first, func(p topo.PortIdx, guid mad.GUID) int {
+		return cmp.Compare(t.Ports[p].GUID, guid)
+	})
+	ports := t.EndPorts[from:]
+	past := slices.IndexFunc(ports, func(p topo.PortIdx) bool { return t.Ports[p].GUID > last })
+	if past < 0 {
+		return ports
 	}
-	return ports
+	return ports[:past]
 }
 
 // Claim is a host that is no member by its name, because two nodes have its NodeDescription.

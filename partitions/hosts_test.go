@@ -218,7 +218,7 @@ func TestForeignAsOpenSM(t *testing.T) {
 			return []topo.PortIdx{sub.Port(sub.FindNode(host2), 1)}
 		}}
 		exported, err := f.Export(func(m Member) (ports []mad.GUID, err error) {
-			for _, p := range policy.portsOf(&m, sub) {
+			for _, p := range (&compiler{Tables: &Tables{Policy: policy}, t: sub}).who(&m) {
 				ports = append(ports, sub.Ports[p].GUID)
 			}
 			return ports, nil

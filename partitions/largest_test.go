@@ -68,7 +68,7 @@ func tenantFile(t *topo.Topo, tenants int) []byte {
 }
 
 // cpuTime is what this process has used.
-func cpuTime(b *testing.B) time.Duration {
+func cpuTime(b testing.TB) time.Duration {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
 		b.Fatal(err)

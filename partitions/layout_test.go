@@ -148,7 +148,7 @@ func wantedBy(p *Policy, t *topo.Topo, both bool) (want map[mad.GUID][]mad.PKey,
 		guid := t.Ports[port].GUID
 		keys := map[mad.PKey]Membership{}
 		for _, it := range items {
-			if !p.names(it.Member, t, port) {
+			if !(&compiler{Tables: &Tables{Policy: p}, t: t}).names(it.Member, port) {
 				continue
 			}
 			keys[it.key] = it.Membership

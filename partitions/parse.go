@@ -13,6 +13,8 @@ const (
 	MaxFile  = 16 << 20 // bytes
 	MaxLine  = 1 << 20  // bytes
 	MaxMarks = 1 << 20  // line ends and, outside comments, equals signs, commas, colons and semicolons
+	// maxPatterns bounds the members that have to be looked up in the whole subnet.
+	maxPatterns = 1 << 13
 	// maxFindings bounds errors, and warnings, of one file.
 	maxFindings = 200
 )

@@ -26,7 +26,7 @@ type scratch struct {
 	table  []mad.PKey
 	late   []mad.PKey
 	hosts  *HostIndex[topo.PortIdx]
-	found  map[*Member][]topo.PortIdx // of Members that OpenSM does not know
+	groups map[string][]topo.PortIdx // the end ports of port groups
 }
 
 // settled reports whether the table equals the target.
@@ -46,8 +46,7 @@ func (at *place) settled() bool {
 	return !slices.ContainsFunc(at.want, func(k mad.PKey) bool { return !at.held.Has(k) })
 }
 
-// assign lays the table out, and returns the keys that found no room. Both slices are
-// the scratch's.
+// assign lays the table out, and returns the keys that found no room. The table is the scratch's.
 func (at *place) assign(s *scratch) (table, left []mad.PKey) {
 	s.table, s.late = append(s.table[:0], make([]mad.PKey, at.size)...), s.late[:0]
 	table = s.table
@@ -63,7 +62,7 @@ func (at *place) assign(s *scratch) (table, left []mad.PKey) {
 	}
 	s.late = at.changed(table, s.late)
 	next := max(len(at.held.Keys()), len(at.ever.Keys()))
-	for _, k := range s.late { // what comes
+	for n, k := range s.late { // what comes
 		i := 0
 		if k != at.home || table[0] != 0 {
 			i = at.before(k, table)
@@ -72,12 +71,11 @@ func (at *place) assign(s *scratch) (table, left []mad.PKey) {
 			i, next = at.free(table, next)
 		}
 		if i < 0 {
-			left = append(left, k)
-		} else {
-			table[i] = k
+			return table, slices.Clone(s.late[n:])
 		}
+		table[i] = k
 	}
-	return table, left
+	return table, nil
 }
 
 // changed gives keys of which only the membership changes their index, and returns the

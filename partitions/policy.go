@@ -73,6 +73,9 @@ const (
 	OfGroup Who = 10 // of a port group
 )
 
+// isSet reports whether a Member names one of the sets of ports that a word names.
+func (m *Member) isSet() bool { return m.Who >= All && m.Who <= Self }
+
 // whoNames are the words of the file, in the order in which a beginning is looked up.
 var whoNames = []struct {
 	name string
@@ -177,6 +180,20 @@ func Closed() *Policy {
 
 func newPolicy(members ...Member) *Policy {
 	return &Policy{Partitions: []Partition{{Name: "Default", Key: DefaultKey, Members: members}}}
+}
+
+// Equal reports whether two policies say the same of every subnet, however their files say it. Nil equals nil alone.
+func (p *Policy) Equal(o *Policy) bool {
+	if p == nil || o == nil {
+		return p == o
+	}
+	return slices.EqualFunc(p.Partitions, o.Partitions, func(a, b Partition) bool {
+		return a.Key == b.Key && a.IPoIB == b.IPoIB && a.SL == b.SL && slices.EqualFunc(a.Groups, b.Groups,
+			Group.sameButPlace) && slices.EqualFunc(a.Members, b.Members, func(m, n Member) bool {
+			m.Position = n.Position
+			return m == n
+		})
+	})
 }
 
 // Find is the partition of a key, whichever membership the key has; nil if there is none.

@@ -63,3 +63,31 @@ func TestConfines(t *testing.T) {
 		t.Error("the policies without a file")
 	}
 }
+
+// TestEqual: policies are equal by what files mean, not by how they are written.
+func TestEqual(t *testing.T) {
+	of := func(text string) *Policy {
+		policy, errors, _ := Parse("partitions.conf", []byte(text)).Policy()
+		if policy == nil {
+			t.Fatal(errors)
+		}
+		return policy
+	}
+	const text = "Default=0x7fff, ipoib: ALL=limited, SELF=full;\nstorage=0x0001: 0x11, 0x12=full;\n"
+	for other, want := range map[string]bool{
+		text: true,
+		"# a comment\nDefault=0x7fff , ipoib : ALL=limited, SELF=full;\n\nother=0x0001: 0x11, 0x12=full;\n":     true,
+		"Default=0x7fff, ipoib: ALL=limited, SELF=full;\nstorage=0x0001: 0x11, 0x13=full;\n":                    false,
+		"Default=0x7fff, ipoib: ALL=limited, SELF=full;\nstorage=0x0001: 0x12=full, 0x11;\n":                    false,
+		"Default=0x7fff: ALL=limited, SELF=full;\nstorage=0x0001: 0x11, 0x12=full;\n":                           false,
+		"Default=0x7fff, ipoib, mtu=5: ALL=limited, SELF=full;\nstorage=0x0001: 0x11, 0x12=full;\n":             false,
+		"Default=0x7fff, ipoib: ALL=limited, SELF=full;\nstorage=0x0001: 0x11, 0x12=full;\nlast=0x0002:SELF;\n": false,
+	} {
+		if of(text).Equal(of(other)) != want {
+			t.Errorf("equal to\n%s: %t", other, !want)
+		}
+	}
+	if none := (*Policy)(nil); none.Equal(of(text)) || of(text).Equal(none) || !none.Equal(nil) {
+		t.Error("no policy is equal to one")
+	}
+}

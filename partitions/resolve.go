@@ -50,19 +50,51 @@ func sortByPlace(l diag.List) {
 type resolver struct {
 	*File
 	policy   *Policy
-	byKey    map[mad.PKey]int          // index in policy.Partitions
-	groups   map[mad.GID]diag.Position // which exist
-	lastFree mad.PKey                  // given to a definition without a key
-	given    map[mad.PKey]bool         // keys that definitions without one have got
+	byKey    map[mad.PKey]int // index in policy.Partitions
+	byName   map[string]named
+	groups   map[mad.GID]existing
+	patterns int               // Members that are one
+	lastFree mad.PKey          // given to a definition without a key
+	given    map[mad.PKey]bool // keys that definitions without one have got
 	errors   diag.List
 	warnings diag.List
 }
 
+// named are the partitions of a name: how many, and the key of the one that OpenSM finds first. It has its keys in the
+// order of their bytes on other than the wire.
+type named struct {
+	count int
+	key   mad.PKey
+}
+
+// existing is a group, and the partition that has it.
+type existing struct {
+	Group
+	of mad.PKey
+}
+
 func newResolver(f *File) *resolver {
-	return &resolver{
-		File: f, policy: Closed(), byKey: map[mad.PKey]int{DefaultKey: 0}, groups: map[mad.GID]diag.Position{},
-		given: map[mad.PKey]bool{},
+	r := &resolver{
+		File: f, policy: &Policy{}, byKey: map[mad.PKey]int{}, byName: map[string]named{},
+		groups: map[mad.GID]existing{}, given: map[mad.PKey]bool{},
 	}
+	for _, p := range Closed().Partitions {
+		r.addPartition(p)
+	}
+	return r
+}
+
+// addPartition adds a partition, and returns its index.
+func (r *resolver) addPartition(p Partition) int {
+	i := len(r.policy.Partitions)
+	r.policy.Partitions = append(r.policy.Partitions, p)
+	r.byKey[p.Key] = i
+	n := r.byName[p.Name]
+	if n.count++; n.count == 1 || bits.ReverseBytes16(uint16(p.Key)) < bits.ReverseBytes16(uint16(n.key)) {
+		n.key = p.Key
+	}
+	r.byName[p.Name] = n
+	return i
 }
 
 func (r *resolver) fail(w Word, format string, args ...any) {
@@ -93,10 +125,7 @@ func (r *resolver) define(d *Definition) mad.PKey {
 	}
 	i, there := r.byKey[key]
 	if !there {
-		i = len(r.policy.Partitions)
-		r.byKey[key] = i
-		r.policy.Partitions = append(r.policy.Partitions,
-			Partition{Name: nameOf(d, key), Key: key, Position: r.at(d.Head.Name)})
+		i = r.addPartition(Partition{Name: nameOf(d, key), Key: key, Position: r.at(d.Head.Name)})
 	}
 	p := &r.policy.Partitions[i]
 	if name := d.Head.Name; there && name.Text != "" && name.Text != p.Name && name != keyWord(d) {
@@ -169,24 +198,16 @@ func (r *resolver) key(d *Definition) (key mad.PKey, ok bool) {
 
 // keyByName is the key of a definition that gives none: that of the partition of its
 // name, or the next free one. Where several have the name it is the one that OpenSM
-// finds first, which has its keys in the order of their bytes on other than the wire.
+// finds first.
 func (r *resolver) keyByName(d *Definition) (key mad.PKey, ok bool) {
-	name, found := d.Head.Name.Text, 0
-	for i := range r.policy.Partitions {
-		p := &r.policy.Partitions[i]
-		if p.Name != name {
-			continue
-		}
-		if found++; found == 1 || bits.ReverseBytes16(uint16(p.Key)) < bits.ReverseBytes16(uint16(key)) {
-			key = p.Key
-		}
-	}
-	if found > 1 {
+	name := d.Head.Name.Text
+	found := r.byName[name]
+	if found.count > 1 {
 		r.danger(d.Head.Name, "%d partitions are named %s; this line applies to the one with P_Key %s: write the P_Key",
-			found, shown(name), key)
+			found.count, shown(name), found.key)
 	}
-	if found > 0 {
-		return key, true
+	if found.count > 0 {
+		return found.key, true
 	}
 	for r.lastFree++; r.lastFree < DefaultKey; r.lastFree++ {
 		if _, used := r.byKey[r.lastFree]; !used {
@@ -216,11 +237,23 @@ func (r *resolver) members(p *Partition, d *Definition, f flags) {
 		case item.Name.Text == groupWord:
 			r.fail(item.Name, "mgid without an address; expected mgid=ADDRESS, such as mgid=ff12:401b::1")
 		default:
-			if m, ok := r.member(item, &f); ok && p != nil {
+			if m, ok := r.member(item, &f); ok && p != nil && r.mayHave(item, &m) {
 				p.Members = append(p.Members, m)
 			}
 		}
 	}
+}
+
+// mayHave reports whether one more member is allowed, of which patterns have to be looked up in the whole subnet.
+func (r *resolver) mayHave(item *Item, m *Member) bool {
+	if !m.IsPattern() {
+		return true
+	}
+	if r.patterns++; r.patterns == maxPatterns+1 {
+		r.fail(item.Name, "more than %d ranges, patterns and port groups: name ports or hosts, or a wider pattern",
+			maxPatterns)
+	}
+	return r.patterns <= maxPatterns
 }
 
 // member parses a member; it returns false for an error or NONE.

@@ -110,6 +110,7 @@ type compiler struct {
 	*Tables
 	t       *topo.Topo
 	members [][]mad.PKey // wanted keys by PortIdx, of end ports
+	absent  []*Member    // that OpenSM does not know, without a port
 	first   []mad.PKey   // the key for index 0 by PortIdx, where the file asks for one; empty where it never does
 	tables  topo.PKeyTables
 	scratch scratch
@@ -186,11 +187,19 @@ func (c *compiler) join() {
 		named = named[:0]
 		for i := range part.Members {
 			c.claim(part, &part.Members[i])
-			for _, p := range c.who(&part.Members[i]) {
+		}
+		var seen [OfGroup + 1]bool // sets of ports
+		for i := range slices.Backward(part.Members) {
+			m := &part.Members[i]
+			if m.isSet() && seen[m.Who] {
+				continue
+			}
+			seen[m.Who] = true
+			for _, p := range c.who(m) {
 				if last[p] == nil {
 					named = append(named, p)
+					last[p] = m
 				}
-				last[p] = &part.Members[i]
 			}
 		}
 		for _, p := range named {
@@ -217,7 +226,11 @@ func (c *compiler) who(m *Member) []topo.PortIdx {
 	case AllRouters:
 		return c.ofType(mad.Router)
 	case InRange, Hosts, OfGroup:
-		return c.lookUp(m)
+		ports, claimed := c.lookUp(m)
+		if len(ports)+len(claimed) == 0 {
+			c.absent = append(c.absent, m)
+		}
+		return ports
 	default:
 		return nil
 	}
@@ -286,8 +299,22 @@ func (c *compiler) ask() {
 		return cmp.Or(cmp.Compare(a.Number-1, b.Number-1), cmp.Compare(a.Position.Line, b.Position.Line),
 			cmp.Compare(a.Position.Col, b.Position.Col))
 	})
+	type ofSet struct {
+		who    Who
+		index0 bool
+		key    mad.PKey
+	}
+	last := map[ofSet]int{} // an earlier item that says the same changes nothing
+	for i, it := range items {
+		if it.isSet() {
+			last[ofSet{it.Who, it.Index0, it.key}] = i
+		}
+	}
 	c.first = make([]mad.PKey, len(c.t.Ports))
-	for _, it := range items {
+	for i, it := range items {
+		if it.isSet() && last[ofSet{it.Who, it.Index0, it.key}] != i {
+			continue
+		}
 		key := it.key
 		if !c.limited(it.Member) {
 			key |= mad.FullMember
@@ -368,9 +395,9 @@ func (c *compiler) external(p topo.PortIdx) {
 		return
 	}
 	c.Exact[p] = true
-	for _, key := range keys {
+	for i, key := range keys {
 		full := key | mad.FullMember
-		if key != full && slices.Contains(keys, full) {
+		if key != full && i+1 < len(keys) && keys[i+1] == full {
 			continue // it lets pass what the limited key does
 		}
 		if c.Settings.Tenants || port.PKeys.Has(full) || !port.PKeys.Has(key) {

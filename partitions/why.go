@@ -14,8 +14,9 @@ func (p *Policy) Why(t *topo.Topo, port topo.PortIdx, key mad.PKey) *Member {
 	if part == nil {
 		return nil
 	}
-	for i := len(part.Members) - 1; i >= 0; i-- {
-		if p.names(&part.Members[i], t, port) {
+	c := &compiler{Tables: &Tables{Policy: p}, t: t}
+	for i := range slices.Backward(part.Members) {
+		if c.names(&part.Members[i], port) {
 			return &part.Members[i]
 		}
 	}
@@ -23,7 +24,8 @@ func (p *Policy) Why(t *topo.Topo, port topo.PortIdx, key mad.PKey) *Member {
 }
 
 // names reports whether an end port is among those that a Member is about.
-func (p *Policy) names(m *Member, t *topo.Topo, port topo.PortIdx) bool {
+func (c *compiler) names(m *Member, port topo.PortIdx) bool {
+	t := c.t
 	typ := t.Nodes[t.Ports[port].Node].Type
 	switch m.Who {
 	case OnePort:
@@ -39,19 +41,7 @@ func (p *Policy) names(m *Member, t *topo.Topo, port topo.PortIdx) bool {
 	case AllRouters:
 		return typ == mad.Router
 	case InRange, Hosts, OfGroup:
-		return slices.Contains(p.portsOf(m, t), port)
+		return slices.Contains(c.who(m), port)
 	}
 	return false
-}
-
-// portsOf are the end ports of a Member that OpenSM does not know.
-func (p *Policy) portsOf(m *Member, t *topo.Topo) []topo.PortIdx {
-	return (&compiler{Tables: &Tables{Policy: p}, t: t}).who(m)
-}
-
-// anyOf reports whether a Member has a port, or hosts that are left out because of their descriptions.
-func (p *Policy) anyOf(t *topo.Topo, m *Member) bool {
-	c := &compiler{Tables: &Tables{Policy: p}, t: t}
-	c.claim(&Partition{}, m)
-	return len(c.who(m))+len(c.Claims) > 0
 }
