@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"ibsm/conf"
+	"ibsm/conf/policyfile"
 	"ibsm/ctl"
 	"ibsm/ctl/server"
 	"ibsm/mad"
@@ -370,11 +371,23 @@ func TestInheritSources(t *testing.T) {
 	}
 }
 
-// TestPolicyTooLong: a partition file that is too long for standbys is logged once.
+// TestPolicyTooLong: standbys get the largest partition file. One that is too long for them together with a QoS policy
+// is logged once.
 func TestPolicyTooLong(t *testing.T) {
-	const comment = "# a comment that makes it long\n"
-	o := newFixture(t, masterSettings,
-		masterParts+strings.Repeat(comment, (partitions.MaxFile-len(masterParts))/len(comment)))
+	fill := func(text string, size int) string {
+		const comment = "# a comment that makes it long\n"
+		return text + strings.Repeat(comment, (size-len(text))/len(comment))
+	}
+	parts := fill(masterParts, partitions.MaxFile)
+	if o := newFixture(t, masterSettings, parts); len(o.sent.Registrar.Mirror.Policy) > mirror.MaxPolicy ||
+		strings.Contains(o.log.String(), "too long") {
+		t.Errorf("the largest partition file: %s", o.log.String())
+	}
+	qosPolicy := filepath.Join(t.TempDir(), "qos-policy.conf")
+	if err := os.WriteFile(qosPolicy, []byte(fill(goodQoS, policyfile.MaxFile)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := newFixture(t, masterSettings+"qos TRUE\nqos_policy_file "+qosPolicy+"\n", parts)
 	o.mustSay("the files for standbys are too long")
 	o.reload(true)
 	if strings.Contains(o.log.String(), "too long") {

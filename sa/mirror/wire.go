@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 
+	"ibsm/conf/policyfile"
 	"ibsm/keys"
 	"ibsm/mad"
+	"ibsm/partitions"
 	"ibsm/registry"
 )
 
@@ -60,9 +62,9 @@ const (
 	answerSize    = 72
 )
 
-// MaxPolicy is the longest policy that is sent, in bytes. A longer one is counted and not
-// sent: standbys act as if there were none.
-const MaxPolicy = 16 << 20
+// MaxPolicy is the longest policy that is sent, in bytes: room for the largest partition file, and as much as the
+// largest QoS policy has for all else. A longer one is counted and not sent: standbys act as if there were none.
+const MaxPolicy = partitions.MaxFile + policyfile.MaxFile
 
 // kind is the type of a message.
 type kind uint8
