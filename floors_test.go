@@ -35,7 +35,7 @@ var floors = []floor{
 	{packages: "routing/heap routing/mcast routing/rails routing/shape routing/spread routing/portgroups partitions/callers"},
 	{packages: "routing/creditloop routing/detour routing/quality"},
 	{packages: "routing/*"},
-	{packages: "sweep/device"},
+	{packages: "sweep/device sweep/proof"},
 	{packages: "view sweep/plan"},
 	{packages: "view/viewtest store opensm/log opensm/names opensm/guidfile opensm/perfdb",
 		modules: "go.etcd.io/bbolt"},

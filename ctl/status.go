@@ -209,7 +209,7 @@ type SM struct {
 	State      string  `json:"state"`
 	ActCount   uint32  `json:"act_count"`
 	NextMaster bool    `json:"next_master"`       // becomes master when the master dies
-	Ignored    bool    `json:"ignored,omitempty"` // has another sm_key, or is not in allowed_sm_guids
+	Ignored    bool    `json:"ignored,omitempty"` // has another sm_key or keys_file, or is not in allowed_sm_guids
 	Mirrors    bool    `json:"mirrors"`           // the master's SA registrations
 	Lag        float64 `json:"lag"`               // seconds since the mirror has been incomplete; 0 if complete
 	// Reads is set if it mirrors by SA queries, because the master is not ibsm. Lag is then

@@ -220,6 +220,7 @@ func election(c *conf.Config) elect.Config {
 		IgnoreOthers:   conf.IgnoreOtherSM.In(c),
 		Inactive:       conf.SMInactive.In(c),
 	}
+	e.Secret, _ = c.Secret()
 	for _, g := range conf.AllowedSMGUIDs.In(c) {
 		if n, err := strconv.ParseUint(g, 0, 64); err == nil { // or conf has refused it
 			e.Allowed = append(e.Allowed, mad.GUID(n))

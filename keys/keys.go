@@ -3,6 +3,7 @@
 package keys
 
 import (
+	"bytes"
 	"crypto/hkdf"
 	"crypto/sha256"
 	"encoding/binary"
@@ -117,6 +118,15 @@ func deriveKey(shared []byte, purpose string) Key {
 
 // Mirror is the key of the mirror between managers that have the secret.
 func (s *Secret) Mirror() Key { return deriveKey(s.value[:], "mirror") }
+
+// Election is the key by which managers with an sm_key prove to each other that they share the secret. Without a
+// secret, which is the zero value, it follows from the sm_key alone.
+func (s *Secret) Election(smKey uint64) Key {
+	if *s == (Secret{}) {
+		return deriveKey(binary.BigEndian.AppendUint64(nil, smKey), "election by sm_key")
+	}
+	return deriveKey(binary.BigEndian.AppendUint64(bytes.Clone(s.value[:]), smKey), "election")
+}
 
 // SMKey is the sm_key of the subnet.
 func (s *Secret) SMKey() uint64 { return s.derive("sm_key") }

@@ -53,6 +53,17 @@ func TestDerived(t *testing.T) {
 	if want := by(extracted, "ibsm mirror", "\x01"); !bytes.Equal(mirror.Bytes(), want) {
 		t.Errorf("the key of the mirror is %x, want %x", mirror.Bytes(), want)
 	}
+	election, none := s.Election(5), (&Secret{}).Election(5)
+	number := string([]byte{0, 0, 0, 0, 0, 0, 0, 5})
+	for _, c := range []struct {
+		got             Key
+		shared, purpose string
+	}{{election, string(s.value[:]) + number, "ibsm election"}, {none, number, "ibsm election by sm_key"}} {
+		want := by(by(make([]byte, 32), c.shared), c.purpose, "\x01")
+		if !bytes.Equal(c.got.Bytes(), want) {
+			t.Errorf("the key of elections is %x, want %x", c.got.Bytes(), want)
+		}
+	}
 	if s.SMKey() == s.SAKey() || s.SAKey() == s.MKey() {
 		t.Error("keys for different purposes are equal")
 	}

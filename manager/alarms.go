@@ -42,7 +42,7 @@ var alarmTexts = [numAlarmKinds]string{
 	AlarmControl:  "ALARM: rejecting Set(SMInfo) from a port that is not the master",
 	AlarmTrap:     "ALARM: ignoring a trap that concerns another port",
 	AlarmQuestion: "ALARM: ignoring Get(SMInfo) sent in the name of another port",
-	AlarmManager:  "ALARM: ignoring a subnet manager that has a different sm_key or is not in allowed_sm_guids",
+	AlarmManager:  "ALARM: ignoring a subnet manager that has a different sm_key or keys_file, or is not in allowed_sm_guids",
 }
 
 // Alarm is what one port has sent.

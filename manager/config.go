@@ -17,6 +17,7 @@ import (
 	"ibsm/store"
 	"ibsm/sweep"
 	"ibsm/sweep/elect"
+	"ibsm/sweep/proof"
 	"ibsm/view"
 )
 
@@ -25,6 +26,8 @@ import (
 type Config struct {
 	Sweep sweep.Config
 	Elect elect.Config
+	// Salt is random: another one at each start. Run draws it.
+	Salt proof.Salt
 	// Txn is how SMPs are sent. Its MaxWindow is 32 where it is 0.
 	Txn txn.Config
 	// GUID is the required GUID of our port; 0 accepts any.
@@ -110,12 +113,13 @@ func (c *Core) reconfigure(cfg *Config) {
 	c.cfg.Registrar.Mirror = cfg.Registrar.Mirror
 	c.cfg.Registrar.DropSubscriptions = cfg.Registrar.DropSubscriptions
 	c.cfg.Elect = cfg.Elect
+	c.elect.use(c.fx.now, &c.cfg)
+	c.cfg.Sweep.Nonces = c.elect.walkNonces()
 	c.sweeps.sweeper.Configure(c.cfg.Sweep)
 	if c.elect.State() != smp.Master {
 		c.sweeps.sweeper.FollowRoutes()
 	}
 	c.multicast.Configure(cfg.Sweep.Settings.MKeys())
-	c.elect.use(c.fx.now, &c.cfg)
 	c.enter()
 	c.fx.table.SetMaxWindow(cfg.maxWindow(), cfg.Txn.Chosen)
 	if !cfg.Unchanged {

@@ -38,7 +38,7 @@ type Core struct {
 	guids        guidWrites         // GUIDs that the SA assigns
 	inquiry      inquiry            // a manager that has named itself
 	controls     control            // a control packet whose sender is not proved yet
-	remembered   remembered         // what a standby has found
+	shows        showSMKey          // requests that wait until their sender has shown the SM_Key
 	alarms       alarms             // what hosts send that is not theirs to send
 	partitions   partitioning       // of the configuration and of callers
 
@@ -58,8 +58,10 @@ func NewCore(cfg Config) *Core {
 	known := partitioning{configured: cfg.Sweep.Partitions}
 	known.take(cfg.Registered)
 	cfg.Sweep.Partitions = known.inForce()
+	own := newElection(&cfg)
+	cfg.Sweep.Nonces = own.walkNonces()
 	c := &Core{
-		cfg: cfg, partitions: known, fx: effects{table: txn.New(cfg.Txn)}, elect: newElection(&cfg),
+		cfg: cfg, partitions: known, fx: effects{table: txn.New(cfg.Txn)}, elect: own,
 		term:   term{last: cfg.LastTerm, epoch: cfg.Epoch},
 		sweeps: scheduler{sweeper: sweep.New(cfg.Sweep)}, multicast: multicast.New(cfg.Sweep.Settings.MKeys()),
 		traps: traps{series: map[trapKey]*trapSeries{}}, guids: newGUIDWrites(),
@@ -183,6 +185,10 @@ func (c *Core) outcome(o *txn.Outcome) {
 		c.proved(o)
 	case ownerInquiry:
 		c.inquired(o)
+	case ownerShown:
+		c.showing(o)
+	case ownerPlace:
+		c.port.isPlace(o)
 	case ownerSweep:
 		c.sweeps.take(o)
 		if p, is := c.sweeps.phase.(*sweep.Program); is {

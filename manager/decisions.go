@@ -4,12 +4,15 @@ import (
 	"errors"
 	"fmt"
 
+	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
 	osmlog "ibsm/opensm/log"
 	"ibsm/sa"
 	"ibsm/sweep"
 	"ibsm/sweep/elect"
+	"ibsm/topo"
+	"ibsm/view"
 )
 
 // Errors that end a run with a single sweep, or a plan.
@@ -114,9 +117,24 @@ func (c *Core) standBy() {
 		return
 	}
 	if found, walked := c.sweeps.phase.(*sweep.Found); walked {
-		c.remember(found.Standby())
+		c.readAsStandby(found.Remember())
 	}
 	c.abandon()
+}
+
+// readAsStandby has the counters of the ports read that a walk has found, which nothing else is made
+// of: its plan is abandoned.
+func (c *Core) readAsStandby(t *topo.Topo) {
+	if c.cfg.Counters.Interval == 0 || c.published.view != nil || t.Self == topo.None {
+		return
+	}
+	base := make([]mad.LID, len(t.Ports))
+	for _, p := range t.EndPorts {
+		if lid := t.Ports[p].Info.LID(); lid.IsUnicast() {
+			base[p] = lid
+		}
+	}
+	c.fx.do(StoodBy{&view.View{Topo: t, LIDs: topo.NewLIDs(base, make([]uint8, len(t.Ports)))}})
 }
 
 // handOver hands the mastership over, either to become standby or to exit. It first drops pending work, so that a lost
@@ -125,7 +143,7 @@ func (c *Core) handOver() {
 	if c.handover.state != staying {
 		c.abandon()
 		c.handover.depart(&c.fx)
-		c.elect.order(&c.fx, c.polledKey(), smp.ControlHandover, smp.Master, c.sent)
+		c.elect.order(&c.fx, c.polledKey(), smp.ControlHandover, c.handover.to, smp.Master, c.sent)
 		return
 	}
 	c.elect.locate(c.sweeps.found)
@@ -133,7 +151,7 @@ func (c *Core) handOver() {
 	key := c.polledKey()
 	c.fx.log(info, "handing the mastership over", "guid", c.elect.Polled())
 	c.standBy()
-	c.elect.order(&c.fx, key, smp.ControlHandover, smp.Master, c.sent)
+	c.elect.order(&c.fx, key, smp.ControlHandover, c.elect.Polled(), smp.Master, c.sent)
 }
 
 // leave ends this manager. A MASTER first hands the mastership over, if there is a manager that accepts it; until then
@@ -180,7 +198,7 @@ func (c *Core) cancel() {
 	c.guids.drop()
 	c.descriptions.cancelled()
 	c.leases.Cancelled()
-	c.controls.state, c.inquiry = controlIdle, inquiry{}
+	c.controls.state, c.inquiry, c.shows = controlIdle, inquiry{}, showSMKey{}
 }
 
 // ownTerm notes that what clients have registered up to now is known here, if it is.
@@ -195,12 +213,13 @@ func (c *Core) asked(o *txn.Outcome) {
 	switch {
 	case (o.Tag == tagPoll || o.Tag == tagGuess) && isOK(o):
 		info := (*smp.SMInfo)(&o.Data)
+		proved := c.elect.verifyPoll(info)
 		if c.elect.hidesSMKey(info) { // it may be well, and is asked again
 			c.elect.mkey.refused()
 			return
 		}
 		c.elect.mkey.heard(o, tagGuess)
-		c.polled(info)
+		c.polled(info, proved)
 	case (o.Tag == tagPoll || o.Tag == tagGuess) && o.Result == txn.TimedOut:
 		c.elect.mkey.heard(o, tagGuess)
 		logUnanswered(&c.fx, smp.AttrSMInfo, c.elect.route)

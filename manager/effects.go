@@ -44,6 +44,8 @@ const (
 	ownerElection txn.Owner = iota
 	ownerControl
 	ownerInquiry
+	ownerShown
+	ownerPlace
 	ownerSweep
 	ownerMulticast
 	ownerDescriptions

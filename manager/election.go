@@ -2,6 +2,7 @@ package manager
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"ibsm/mad/txn"
 	"ibsm/sweep/discover"
 	"ibsm/sweep/elect"
+	"ibsm/sweep/proof"
 	"ibsm/view"
 )
 
@@ -19,10 +21,14 @@ type election struct {
 	*elect.Machine
 	authority authority
 	reported  smp.SMState // the state that Entered reported last; notReported before the first
-	route     mad.Route   // to the polled manager
-	lid       mad.LID     // its port's; 0 while it has none
-	mkey      pollMKey    // to show to the polled manager's port
-	across    pollMKey    // to show to the agent at the other end of its cable
+	nonces    *proof.Nonces
+	askers    map[mad.GUID]proof.Nonce // of the latest Questions, by the port that asks
+	route     mad.Route                // to the polled manager
+	place     proof.Place              // where that is
+	asked     [4]proof.Question        // of the last polls: an answer, or HANDOVER, may come late
+	lid       mad.LID                  // its port's; 0 while it has none
+	mkey      pollMKey                 // to show to the polled manager's port
+	across    pollMKey                 // to show to the agent at the other end of its cable
 	others    []discover.SM
 	shown     []view.SM  // the same, as Stats shows them; never written again
 	ignored   []mad.GUID // those of them that do not apply; never written again
@@ -70,7 +76,8 @@ const (
 )
 
 func newElection(cfg *Config) election {
-	return election{Machine: elect.New(cfg.Elect), reported: notReported, interval: cfg.Elect.PollInterval}
+	return election{Machine: elect.New(cfg.Elect), reported: notReported, interval: cfg.Elect.PollInterval,
+		nonces: proof.NewNonces(cfg.Salt), askers: map[mad.GUID]proof.Nonce{}}
 }
 
 // use sets another configuration.
@@ -154,15 +161,48 @@ func (e *election) done(fx *effects, o *txn.Outcome, own *ownPort) (do elect.Do)
 	return do
 }
 
-// hidesSMKey reports whether an answer to a poll lacks our SM_Key because the poll showed a wrong M_Key: see answer.
+// hidesSMKey reports whether an answer to a poll lacks our SM_Key because the poll showed a wrong M_Key, as OpenSM
+// answers then.
 func (e *election) hidesSMKey(info *smp.SMInfo) bool {
-	return !e.mkey.single && info.SMKey() == 0 && info.GUID() == e.Polled() && e.Ignores(info)
+	return !e.mkey.single && info.SMKey() == 0 && !proof.HasCode(info) && info.GUID() == e.Polled() && e.Ignores(info)
+}
+
+// question is the data of Get(SMInfo) to the manager at a place, and the Question in it. Without a secret it asks for
+// no proof.
+func (e *election) question(place proof.Place) (data smp.SMInfo, q proof.Question) {
+	data = e.Question()
+	if q = (proof.Question{Asker: data.GUID(), Place: place}); e.HasSecret() {
+		q.Nonce = e.nonces.Next()
+	}
+	q.Put(&data)
+	return data, q
+}
+
+// walkNonces are those of the Questions of walks and light sweeps, nil where these ask for no proof.
+func (e *election) walkNonces() *proof.Nonces {
+	if e.HasSecret() {
+		return e.nonces
+	}
+	return nil
+}
+
+// verifyPoll reports whether the answer to a poll is a proof.
+func (e *election) verifyPoll(info *smp.SMInfo) bool {
+	return slices.ContainsFunc(e.asked[:], func(q proof.Question) bool { return e.Verify(&q, info) })
+}
+
+// verify looks for proofs in the answers of the managers that a walk found.
+func (e *election) verify(sms []discover.SM) {
+	for i := range sms {
+		sms[i].Proved = e.Verify(&sms[i].Asked, &sms[i].Info)
+	}
 }
 
 // poll sends Get(SMInfo) to the polled manager.
 func (e *election) poll(fx *effects, key mad.MKey, tag uint64) {
 	req := urgent(ownerElection, tag, e.route, mad.MethodGet, smp.AttrSMInfo, 0, key)
-	req.Data = e.Question()
+	copy(e.asked[1:], e.asked[:])
+	req.Data, e.asked[0] = e.question(e.place)
 	fx.request(req)
 }
 
@@ -210,9 +250,9 @@ func (e *election) sendTrap(fx *effects, own *smp.PortInfo) {
 	fx.request(&req)
 }
 
-// order sends Set(SMInfo) to the manager that is or was polled. state is the state of the sender
-// that allows it.
-func (e *election) order(fx *effects, key mad.MKey, mod uint32, state smp.SMState, actCount uint32) {
+// order sends Set(SMInfo) to the manager at a port that is or was polled. state is the state of the sender that allows
+// it. A manager that has shown the SM_Key is shown it; one that has proved that it knows it gets a code.
+func (e *election) order(fx *effects, key mad.MKey, mod uint32, to mad.GUID, state smp.SMState, actCount uint32) {
 	tag := tagHandover
 	if mod == smp.ControlAcknowledge {
 		tag = tagAcknowledge
@@ -221,21 +261,36 @@ func (e *election) order(fx *effects, key mad.MKey, mod uint32, state smp.SMStat
 	own := e.Info()
 	own.SetSMState(state)
 	own.SetActCount(actCount)
+	if e.HasSecret() {
+		i := slices.IndexFunc(e.others, func(o discover.SM) bool { return o.Port == to })
+		switch {
+		case i < 0 || e.others[i].Info.SMKey() != own.SMKey():
+			own.SetSMKey(0)
+		case e.others[i].Proved:
+			e.Order(mod, to, e.askers[to], &own)
+		}
+	}
 	req.Data = own
 	fx.request(req)
 }
 
-// answer sends our SMInfo back by the path of the request. It has the SM_Key only for a manager
-// that knows the M_Key, if there is one: else any host could read it.
-func (e *election) answer(fx *effects, d *mad.Datagram, status mad.Status, own *ownPort, actCount uint32) {
+// answer sends our SMInfo back by the path of the request. A secret SM_Key is shown only to a sender that has shown it,
+// which shown says, or the data of the request, and an SM_Key at all only to one that knows the M_Key, if there is one.
+// A Question gets a proof.
+func (e *election) answer(fx *effects, d *mad.Datagram, status mad.Status, own *ownPort, shown bool, actCount uint32) {
 	reply := response(d, mad.MethodGetResp)
-	info := e.Answer((*smp.SMInfo)(d.Packet.Data()))
+	data := (*smp.SMInfo)(d.Packet.Data())
+	info := e.Answer(data)
 	info.SetActCount(actCount)
 	if e.waits == waitsMKey {
 		info.SetSMState(smp.NotActive)
 	}
-	if own.mkey != 0 && d.Packet.MKey() != own.mkey {
+	shown = shown || !e.HasSecret() || d.Packet.Method() == mad.MethodSet && data.SMKey() == info.SMKey()
+	if !shown || own.mkey != 0 && d.Packet.MKey() != own.mkey {
 		info.SetSMKey(0)
+	}
+	if q, asks := proof.In(data); asks && e.HasSecret() && d.Packet.Method() == mad.MethodGet && own.isAt(&q) {
+		e.Prove(&q, &info)
 	}
 	*reply.Packet.Data() = info
 	reply.Packet.SetStatus(status)
@@ -249,7 +304,7 @@ func (e *election) locate(found *discover.Result) (known bool) {
 	}
 	for i := range found.SMs {
 		if found.SMs[i].Port == e.Polled() {
-			e.route, e.lid = found.SMs[i].Route, found.SMs[i].LID
+			e.route, e.lid, e.place = found.SMs[i].Route, found.SMs[i].LID, found.SMs[i].Asked.Place
 			e.mkey, e.across = pollMKey{}, pollMKey{}
 			known = true
 		}
@@ -261,7 +316,7 @@ func (e *election) locate(found *discover.Result) (known bool) {
 func (e *election) locateMet() {
 	for i := range e.others {
 		if e.others[i].Info.GUID() == e.Polled() {
-			e.route, e.lid = e.others[i].Route, e.others[i].LID
+			e.route, e.lid, e.place = e.others[i].Route, e.others[i].LID, e.others[i].Asked.Place
 		}
 	}
 }
@@ -269,6 +324,7 @@ func (e *election) locateMet() {
 // met stores the managers that a walk found.
 func (e *election) met(sms []discover.SM) {
 	e.others = slices.Clone(sms)
+	maps.DeleteFunc(e.askers, func(port mad.GUID, _ proof.Nonce) bool { return !e.knows(port) })
 	e.shown = make([]view.SM, len(sms))
 	for i := range sms {
 		e.shown[i] = viewOf(&sms[i].Info, sms[i].LID)
@@ -295,11 +351,21 @@ func (e *election) awaitsStandby(own mad.GUID, allowed []mad.GUID) bool {
 	return e.metPeer || slices.ContainsFunc(allowed, func(g mad.GUID) bool { return g != own })
 }
 
-// heard stores the SMInfo of another manager.
-func (e *election) heard(info *smp.SMInfo) {
+// maxAskers bounds the ports whose Questions are remembered beside those of known managers.
+const maxAskers = 64
+
+// asks stores the nonce of a manager that asks, which may not be known yet.
+func (e *election) asks(q *proof.Question) {
+	if _, has := e.askers[q.Asker]; has || len(e.askers) < maxAskers+len(e.others) {
+		e.askers[q.Asker] = q.Nonce
+	}
+}
+
+// heard stores the SMInfo of another manager, which is proved or not.
+func (e *election) heard(info *smp.SMInfo, proved bool) {
 	for i := range e.others {
 		if o := &e.others[i]; o.Info.GUID() == info.GUID() {
-			o.Info = *info
+			o.Info, o.Proved = *info, proved
 		}
 	}
 	e.sortOut()

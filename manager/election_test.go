@@ -10,6 +10,7 @@ import (
 	"ibsm/mad/txn"
 	"ibsm/sweep/discover"
 	"ibsm/sweep/elect"
+	"ibsm/sweep/proof"
 )
 
 // otherSM is what a manager says of itself.
@@ -100,7 +101,7 @@ func TestElectionRequests(t *testing.T) {
 		}, []sent{{mad.MethodTrap, smp.AttrNotice, 0, 0, 90}}},
 		{"trap without LID", func(e *election, fx *effects) { e.sendTrap(fx, &smp.PortInfo{}) }, nil},
 		{"trap of an adapter at power-up", func(e *election, fx *effects) { e.sendTrap(fx, &fresh) }, nil},
-		{"handover", func(e *election, fx *effects) { e.order(fx, 0, smp.ControlHandover, smp.Master, 1) },
+		{"handover", func(e *election, fx *effects) { e.order(fx, 0, smp.ControlHandover, 9, smp.Master, 1) },
 			[]sent{{mad.MethodSet, smp.AttrSMInfo, smp.ControlHandover, 2, mad.PermissiveLID}}},
 	} {
 		e, fx := newElectionAt(smp.Standby)
@@ -207,7 +208,7 @@ func TestOthers(t *testing.T) {
 	e, _ := newElectionAt(smp.Standby)
 	shown := e.shown
 	info := otherSM(9, 4, smp.NotActive)
-	if e.heard(&info); e.shown[0].State != uint8(smp.NotActive) || e.others[0].Info != info ||
+	if e.heard(&info, false); e.shown[0].State != uint8(smp.NotActive) || e.others[0].Info != info ||
 		shown[0].State != uint8(smp.Master) {
 		t.Errorf("shown %+v, others %+v, before %+v", e.shown, e.others, shown)
 	}
@@ -220,24 +221,81 @@ func TestOthers(t *testing.T) {
 	}
 }
 
-// TestAnswer: the SM_Key is shown only to a manager that knows the M_Key, where there is one
-// the port (IBA 14.2.4).
+// TestAnswer: the SM_Key is shown only to a manager that knows the M_Key, where there is one (IBA 14.2.4), and where it
+// is a secret only to one that has shown it. A Question gets a proof, whatever M_Key it shows, if it is for where the
+// port is.
 func TestAnswer(t *testing.T) {
+	const secret, public = 11, elect.DefaultSMKey
+	at, elsewhere := proof.Place{Node: 0x51, Port: 7}, proof.Place{Node: 0x51, Port: 8}
+	get, set := mad.MethodGet, mad.MethodSet
 	for _, c := range []struct {
-		protect    uint8
-		key        mad.MKey
-		shown, own uint64
-	}{{0, 0, 0, 11}, {0, 7, 11, 11}, {1, 0, 0, 11}, {1, 7, 11, 11}} {
+		name    string
+		own     uint64 // SM_Key
+		method  mad.Method
+		protect uint8
+		key     mad.MKey
+		data    uint64 // SM_Key in the request
+		shown   bool
+		asks    *proof.Question
+		want    uint64
+		proves  bool
+	}{
+		{"public", public, get, 0, 7, 0, false, nil, public, false},
+		{"public, another M_Key", public, get, 1, 0, 0, false, nil, 0, false},
+		{"secret", secret, get, 0, 7, 0, false, nil, 0, false},
+		{"secret, shown", secret, get, 0, 7, 0, true, nil, secret, false},
+		{"secret, shown, another M_Key", secret, get, 1, 0, 0, true, nil, 0, false},
+		{"secret, in a Get", secret, get, 0, 7, secret, false, nil, 0, false},
+		{"secret, in a Set", secret, set, 0, 7, secret, false, nil, secret, false},
+		{"secret, another one in a Set", secret, set, 0, 7, 12, false, nil, 0, false},
+		{"asked", secret, get, 0, 7, 0, false, &proof.Question{Asker: 9, Place: at}, 0, true},
+		{"asked without the M_Key", secret, get, 1, 0, 0, false, &proof.Question{Asker: 9, Place: at}, 0, true},
+		{"asked for another place", secret, get, 0, 7, 0, false, &proof.Question{Asker: 9, Place: elsewhere}, 0, false},
+		{"asked in our own name", secret, get, 0, 7, 0, false, &proof.Question{Asker: 5, Place: at}, 0, true},
+		{"asked in a Set", secret, set, 0, 7, 0, false, &proof.Question{Asker: 9, Place: at}, 0, false},
+		{"asked, public", public, get, 0, 7, 0, false, &proof.Question{Asker: 9, Place: at}, public, false},
+	} {
 		e := newElection(&Config{Elect: elect.Config{GUID: 5, SMKey: c.own}})
 		fx := newEffects(0)
 		var d mad.Datagram
-		d.Packet.SetDirected(&mad.Route{}, mad.MethodGet, smp.AttrSMInfo, 0)
+		d.Packet.SetDirected(&mad.Route{}, c.method, smp.AttrSMInfo, 0)
 		d.Packet.SetMKey(c.key)
-		e.answer(fx, &d, mad.StatusOK, &ownPort{mkey: 7, protect: c.protect}, 33)
+		data := (*smp.SMInfo)(d.Packet.Data())
+		data.SetSMKey(c.data)
+		if c.asks != nil {
+			c.asks.Nonce = proof.Nonce{1}
+			c.asks.Put(data)
+		}
+		own := &ownPort{guid: 5, mkey: 7, protect: c.protect, places: []proof.Place{at}}
+		e.answer(fx, &d, mad.StatusOK, own, c.shown, 33)
 		info := (*smp.SMInfo)(fx.send[0].Packet.Data())
-		if fx.send[0].Packet.Method() != mad.MethodGetResp || info.SMKey() != c.shown || info.ActCount() != 33 ||
-			info.GUID() != 5 {
-			t.Errorf("%+v: answered %v", c, info)
+		if fx.send[0].Packet.Method() != mad.MethodGetResp || info.SMKey() != c.want || info.ActCount() != 33 ||
+			info.GUID() != 5 || proof.HasCode(info) != c.proves {
+			t.Errorf("%s: answered %x", c.name, *info)
+		}
+		if c.proves && (!e.Verify(c.asks, info) || info.SMKey() != c.own) {
+			t.Errorf("%s: no proof", c.name)
+		}
+	}
+}
+
+// TestIsAt: a port that does not know where it is proves what it knows wherever it is asked, but not to a Question in
+// its own name, which may be its own.
+func TestIsAt(t *testing.T) {
+	at, elsewhere := proof.Place{Node: 0x51, Port: 7}, proof.Place{Node: 0x51, Port: 8}
+	known, unknown := &ownPort{guid: 5, places: []proof.Place{{Node: 0x50}, at}}, &ownPort{guid: 5}
+	for _, c := range []struct {
+		port *ownPort
+		q    proof.Question
+		want bool
+	}{
+		{known, proof.Question{Asker: 9, Place: at}, true}, {known, proof.Question{Asker: 9, Place: elsewhere}, false},
+		{known, proof.Question{Asker: 5, Place: at}, true}, {known, proof.Question{Asker: 5, Place: elsewhere}, false},
+		{unknown, proof.Question{Asker: 9, Place: elsewhere}, true},
+		{unknown, proof.Question{Asker: 5, Place: at}, false},
+	} {
+		if got := c.port.isAt(&c.q); got != c.want {
+			t.Errorf("%+v at %v: %t", c.q, c.port.places, got)
 		}
 	}
 }

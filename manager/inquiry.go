@@ -7,6 +7,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
+	"ibsm/sweep"
 	"ibsm/sweep/discover"
 	"ibsm/sweep/elect"
 	"ibsm/topo"
@@ -61,8 +62,9 @@ func (c *Core) question(d *mad.Datagram) {
 		if allowed := c.cfg.Sweep.AllowedSMs; len(allowed) > 0 && !slices.Contains(allowed, info.GUID()) {
 			key = 0
 		}
-		c.inquiry.ask(&c.fx, discover.SM{Port: info.GUID(), LID: v.Topo.Ports[p].Info.LID(), Route: route}, key,
-			c.elect.Question())
+		question, asked := c.elect.question(sweep.PlaceAlong(v.Topo, &route))
+		c.inquiry.ask(&c.fx, discover.SM{Port: info.GUID(), LID: v.Topo.Ports[p].Info.LID(), Route: route,
+			Asked: asked}, key, question)
 	}
 }
 
@@ -90,12 +92,13 @@ func (c *Core) inquired(o *txn.Outcome) {
 		return
 	}
 	info := &sm.Info
+	sm.Proved = c.elect.Verify(&sm.Asked, info)
 	c.judgeManager(info, sm.LID, sm.Route)
 	if !c.elect.knows(sm.Port) {
 		c.elect.others = append(c.elect.others, sm)
 		c.published.addSM(&c.fx, viewOf(info, sm.LID))
 	}
-	c.elect.heard(info)
+	c.elect.heard(info, sm.Proved)
 	if c.elect.Seen(info) == elect.Resweep {
 		c.traps.sweep(c.fx.now, true, "another subnet manager")
 	}

@@ -13,6 +13,7 @@ import (
 
 // met takes the managers that a walk found.
 func (c *Core) met(sms []discover.SM) {
+	c.elect.verify(sms)
 	c.elect.met(sms)
 	for i := range sms {
 		c.judgeManager(&sms[i].Info, sms[i].LID, sms[i].Route)
@@ -42,6 +43,7 @@ func isMaster(o smp.SMInfo) bool { return o.SMState() == smp.Master }
 // ignored like every manager without it.
 func (c *Core) isDuplicate(found *sweep.Found, others []smp.SMInfo) bool {
 	there := false
+	c.elect.verify(found.Duplicates)
 	for i := range found.Duplicates {
 		sm := &found.Duplicates[i]
 		there = there || !c.elect.Ignores(&sm.Info)

@@ -3,6 +3,7 @@ package manager
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"ibsm/mad"
@@ -11,6 +12,7 @@ import (
 	osmlog "ibsm/opensm/log"
 	"ibsm/sweep"
 	"ibsm/sweep/discover"
+	"ibsm/sweep/proof"
 	"ibsm/topo"
 )
 
@@ -26,6 +28,9 @@ type ownPort struct {
 	lid      mad.LID
 	mkey     mad.MKey
 	protect  uint8
+	num      uint8          // 0 of a switch
+	places   []proof.Place  // where it is, as far as it is known
+	moved    time.Duration  // when it is asked again at the earliest where it is
 	early    []mad.Datagram // in ownUnknown: requests that wait
 	// requests in a row that it did not answer before its GUID was known: it may have another M_Key
 	unanswered int
@@ -115,6 +120,48 @@ func (p *ownPort) becomeUp(fx *effects) {
 	}
 }
 
+// isAt reports whether the port may be where a Question is for: it is, or nobody knows where it is. A Question in the
+// name of this port, which another one with its GUID or a host that passes on our own may have sent, is for a known
+// place only.
+func (p *ownPort) isAt(q *proof.Question) bool {
+	return slices.Contains(p.places, q.Place) || len(p.places) == 0 && q.Asker != p.guid
+}
+
+// movePause is the least time between two reads of where our own port is.
+const movePause = time.Second
+
+// askPlace asks the node at the other end of our own cable what it is.
+func (p *ownPort) askPlace(fx *effects, key mad.MKey) {
+	if p.num != 0 && fx.now >= p.moved {
+		p.moved = fx.now + movePause
+		fx.request(urgent(ownerPlace, 0, mad.MakeRoute(p.num), mad.MethodGet, smp.AttrNodeInfo, 0, key))
+	}
+}
+
+// proofAsked takes a Question that asks for a proof. For another place it has our own port find out where it is: its
+// cable may have been moved so fast that nobody noticed. That of a manager at its own port is remembered.
+func (c *Core) proofAsked(d *mad.Datagram) {
+	q, asks := proof.In((*smp.SMInfo)(d.Packet.Data()))
+	if !asks || !c.elect.HasSecret() {
+		return
+	}
+	if len(c.port.places) > 0 && !c.port.isAt(&q) {
+		key, _ := c.sweeps.sweeper.MKeys().KeyAlong([]uint8{c.port.num})
+		c.port.askPlace(&c.fx, key)
+	}
+	v := c.published.view
+	if p := senderOf(v, d); p != topo.None && v.Topo.Ports[p].GUID == q.Asker {
+		c.elect.asks(&q)
+	}
+}
+
+// isPlace takes its answer.
+func (p *ownPort) isPlace(o *txn.Outcome) {
+	if info := (*smp.NodeInfo)(&o.Data); isOK(o) {
+		p.places = []proof.Place{{Node: info.NodeGUID(), Port: info.LocalPortNum()}}
+	}
+}
+
 // holds stores the values of the port after a Get or Set. LID 65535, which adapters report at power-up, counts as no
 // LID.
 func (p *ownPort) holds(info *smp.PortInfo) {
@@ -173,6 +220,7 @@ func (c *Core) readOwn(found *discover.Result) {
 		return
 	}
 	c.port.setGUID(b.PortGUID(self))
+	c.port.num, c.port.places = self.Port, discover.PlacesOf(b)
 	if p := b.Port(self); p != nil {
 		c.port.holds(p)
 	}
@@ -211,6 +259,7 @@ func (c *Core) ownPortDown(found *sweep.Found) {
 	if c.port.becomeDown(&c.fx) {
 		c.unpublish()
 	}
+	c.port.places = nil
 	c.elect.portDown()
 	c.enter()
 	c.mirror.forget()

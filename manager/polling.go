@@ -38,13 +38,13 @@ func (c *Core) polledKey() mad.MKey {
 	return c.elect.mkey.known(c.elect.Polled(), c.sweeps.sweeper.Key)
 }
 
-// polled takes the answer to a poll.
-func (c *Core) polled(info *smp.SMInfo) {
+// polled takes the answer to a poll, which is proved or not.
+func (c *Core) polled(info *smp.SMInfo, proved bool) {
 	isMaster := info.SMState() == smp.Master
 	if isMaster {
 		c.mirror.polled(c.fx.now)
 	}
-	c.elect.heard(info)
+	c.elect.heard(info, proved)
 	c.act(c.elect.Reply(c.fx.now, info))
 	if isMaster && !c.elect.IsPeer() && c.elect.State() == smp.Standby {
 		c.mirror.foreignMaster(&c.fx, c.elect.Polled())

@@ -31,8 +31,11 @@ func (c *Core) request(d *mad.Datagram) {
 	case p.AttrID() == smp.AttrSMInfo && c.isOutdated(d):
 	case p.AttrID() == smp.AttrSMInfo && p.Method() == mad.MethodGet:
 		if c.port.mayRead(p.MKey()) {
-			c.elect.answer(&c.fx, d, mad.StatusOK, &c.port, c.sent)
+			if !c.toShow(d) {
+				c.elect.answer(&c.fx, d, mad.StatusOK, &c.port, false, c.sent)
+			}
 			c.question(d)
+			c.proofAsked(d)
 		}
 	case p.AttrID() == smp.AttrSMInfo && p.Method() == mad.MethodSet:
 		if c.port.mayWrite(p.MKey()) {

@@ -3,6 +3,7 @@ package manager
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -177,7 +178,9 @@ func (s *Shell) Run(until context.Context) error {
 	tasks.Go(func() { qp0.Run(ctx) })
 
 	s.Config.Epoch, s.Config.Registered = start.Unix(), registrar.state.Load()
-	loop := &loop{shell: s, core: NewCore(s.Config), qp0: qp0, registrar: registrar, counters: counters,
+	cfg := s.Config
+	_, _ = rand.Read(cfg.Salt[:]) // it never fails
+	loop := &loop{shell: s, core: NewCore(cfg), qp0: qp0, registrar: registrar, counters: counters,
 		congested: congested, tasks: &tasks, results: make(chan TaskDone), start: start}
 	if s.GSI != nil {
 		ended := make(chan error, 1)

@@ -304,7 +304,7 @@ func (c *Core) looked(v *sweep.Verdict) {
 	for i := range v.SMs {
 		sm := &v.SMs[i]
 		if sm.OK {
-			c.elect.heard(&sm.Info)
+			c.elect.heard(&sm.Info, c.elect.Verify(&sm.Asked, &sm.Info))
 			c.judgeManager(&sm.Info, 0, mad.Route{})
 		}
 		switch {

@@ -10,6 +10,7 @@ import (
 	"ibsm/sa"
 	"ibsm/sim/fabric"
 	"ibsm/sweep"
+	"ibsm/sweep/proof"
 	"ibsm/topo/net"
 	"ibsm/view"
 )
@@ -22,7 +23,8 @@ type World struct {
 	ComputeTime time.Duration
 	// ProveTrees has managers prove the multicast trees that joins have changed, which takes ten times as long.
 	ProveTrees bool
-	// StepTook, when set, is given the time that a core computed for one event, by Clock, or else in real time.
+	// StepTook, when set, is given the time that a core computed for one event, in real
+	// time.
 	StepTook func(ev manager.Event, took time.Duration)
 	// Sent, when set, is given every datagram that a manager's station sends, before the
 	// fabric has it. Returned is given every action of a Core, before it is done. Both are
@@ -89,6 +91,7 @@ func (w *World) Add(at net.End, cfg manager.Config, disk *Disk) (*Manager, error
 		cfg.Registered = kept.Freeze()
 	}
 	st.SetIsSM(!cfg.DryRun)
+	cfg.Salt = proof.Salt(w.salt(at))
 	m := &Manager{Core: manager.NewCore(cfg), Station: st, Disk: disk, buf: make([]mad.Datagram, 64)}
 	if cfg.Registrar.Groups != nil {
 		cfg.Registrar.Salt = w.salt(at)
@@ -251,7 +254,7 @@ func (w *World) begin(m *Manager, t manager.Task) {
 	}
 	took := map[manager.Purpose]time.Duration{manager.ForSweep: w.ComputeTime, manager.ForPlan: w.ComputeTime,
 		manager.ForMulticast: w.ComputeTime / 10, manager.ForTrees: 10 * w.ComputeTime,
-		manager.ForEngine: 100 * w.ComputeTime, manager.ForStandby: w.ComputeTime}[t.Purpose]
+		manager.ForEngine: 100 * w.ComputeTime}[t.Purpose]
 	m.tasks[t.Purpose] = task{out: true, done: w.Fabric.Now() + took, result: t.Run(context.Background())}
 }
 
@@ -266,16 +269,12 @@ func (w *World) cancel(m *Manager, purpose manager.Purpose) {
 func (w *World) step(m *Manager, ev manager.Event) {
 	w.Steps++
 	m.begun = true
-	began, busy := time.Now(), m.Busy
+	began := time.Now()
 	ends := w.time(m)
 	actions := m.Core.Step(w.Fabric.Now(), ev)
 	ends()
 	if w.StepTook != nil {
-		took := time.Since(began)
-		if w.Clock != nil {
-			took = m.Busy - busy
-		}
-		w.StepTook(ev, took)
+		w.StepTook(ev, time.Since(began))
 	}
 	for _, a := range actions {
 		if w.Returned != nil {

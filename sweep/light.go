@@ -11,6 +11,7 @@ import (
 	"ibsm/sweep/device"
 	"ibsm/sweep/discover"
 	"ibsm/sweep/plan"
+	"ibsm/sweep/proof"
 	"ibsm/topo"
 )
 
@@ -31,11 +32,13 @@ type Look struct {
 	unnamed  map[topo.PortIdx]smp.NodeDescription // of the devices behind ports
 
 	allowedSMs []mad.GUID // Config.AllowedSMs
+	nonce      proof.Nonce
 }
 
 // SMReply is the reply of another manager to a light sweep.
 type SMReply struct {
 	Port  mad.GUID
+	Asked proof.Question
 	Info  smp.SMInfo
 	OK    bool
 	Known bool // it answered to the last walk
@@ -172,6 +175,10 @@ func (l *Look) Next() (req txn.Request, ok bool) {
 		default:
 			req.Route, ok = l.t.Nodes[port.Node].Route, true
 		}
+		if a.attr == smp.AttrSMInfo {
+			q := l.question(a.port)
+			q.Put((*smp.SMInfo)(&req.Data))
+		}
 		if table := device.Of(a.attr); table != nil {
 			req.Mod = table.Modifier(&l.t.Nodes[port.Node], port.Num, a.block)
 		}
@@ -283,12 +290,32 @@ func (l *Look) block(o *txn.Outcome, table *device.Attribute) {
 	}
 }
 
+// question is the Question to the manager at a port.
+func (l *Look) question(p topo.PortIdx) proof.Question {
+	route, _ := l.t.RouteTo(p)
+	return proof.Question{Asker: l.t.Ports[l.t.Self].GUID, Nonce: l.nonce, Place: PlaceAlong(l.t, &route)}
+}
+
+// PlaceAlong is the place at the end of a directed route; zero where the node before it is not known.
+func PlaceAlong(t *topo.Topo, route *mad.Route) proof.Place {
+	ports := route.Ports()
+	if len(ports) == 0 {
+		return proof.Place{}
+	}
+	p := t.Along(ports[:len(ports)-1])
+	if p == topo.None {
+		return proof.Place{}
+	}
+	return proof.Place{Node: t.Nodes[t.Ports[p].Node].GUID, Port: ports[len(ports)-1]}
+}
+
 // manager takes the SMInfo of another manager. Its GUID must be that of the port that was
 // asked.
 func (l *Look) manager(p topo.PortIdx, info smp.SMInfo, ok bool) {
 	guid := l.t.Ports[p].GUID
 	known := slices.Contains(l.managers, smPort{p, true})
-	l.sms = append(l.sms, SMReply{Port: guid, Info: info, OK: ok && info.GUID() == guid, Known: known})
+	l.sms = append(l.sms, SMReply{Port: guid, Asked: l.question(p), Info: info, OK: ok && info.GUID() == guid,
+		Known: known})
 }
 
 func (l *Look) need(full bool, format string, args ...any) {

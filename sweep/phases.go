@@ -78,7 +78,7 @@ func (s *Sweeper) Walk(master bool, of Extent) *Walk {
 		Uncleared: s.walks.repeats.Uncleared(), Quick: of == Quick, Answered: answered,
 		Findings: s.walks.findings, MKey: s.cfg.Settings.MKey.Value, Keys: s.MKeys().Keys(),
 		FDR10:         s.cfg.Settings.FDR10 != 0,
-		IgnoreOtherSM: s.cfg.IgnoreOtherSM, AllowedSMs: s.cfg.AllowedSMs,
+		IgnoreOtherSM: s.cfg.IgnoreOtherSM, AllowedSMs: s.cfg.AllowedSMs, Nonce: s.cfg.Nonces.Next(),
 		Conditions: device.Conditions{Enforced: s.cfg.Partitions.enforced(), Lanes: s.lanesMatter()},
 	})}
 }
@@ -111,7 +111,7 @@ type Found struct {
 // seconds since 1970.
 func (f *Found) Task(now int64) *RouteTask {
 	j := f.task()
-	j.now, j.programs = now, true
+	j.now = now
 	f.s.reroute, f.s.before, f.s.state.disabled = routes.KeepsRoutes, nil, nil
 	j.reregister = f.s.reregistrations.take()
 	return j
@@ -189,8 +189,6 @@ func (j *RouteTask) Drop() { j.found.Drop() }
 func (s *Sweeper) Program(c *SweepPlan) *Program {
 	if s.state.prev != nil {
 		s.walks.features.Forget(c.delta.restarted)
-	} else {
-		s.walks.features.Prune(c.Topo)
 	}
 	s.walks.repeats.Wake(s.state.prev, c.Topo, c.found.Cleared, c.delta.restarted)
 	s.state.apply(&c.delta)
@@ -211,13 +209,20 @@ type Program struct {
 
 func (s *Sweeper) newProgram(c *SweepPlan) *Program {
 	return &Program{s: s, c: c, Program: program.New(program.In{
-		Topo: c.Topo, Plan: c.Plan, Tables: c.Tables, Devices: s.state.devices,
+		Topo: c.Topo, Shared: c.compared == sharesTopo, Plan: c.Plan, Tables: c.Tables, Devices: s.state.devices,
 		Features: s.walks.features, Before: s.walks.repeats, Stuck: s.state.stuck, RemovalsHeld: s.state.removalsHeld,
 		Reregister: s.reregistrations.out, OptionalRead: c.found.Optional,
 		IsOpen:     func(port mad.GUID) bool { return s.walks.mkeys.Knocked()[port] != 0 },
 		Conclusive: c.found.Evidence() == discover.Conclusive, First: s.state.mastership != swept, Changed: c.Changed,
 		DisablesAR: c.ARMode == routes.DisableAR,
 	})}
+}
+
+// Next is the next request of the stage; ok is false when there is none now.
+func (p *Program) Next() (req txn.Request, ok bool) {
+	req, ok = p.Program.Next()
+	p.c.Topo = p.Topo
+	return req, ok
 }
 
 // Plan is what the program carries out. Replies change its Topo.
@@ -249,6 +254,7 @@ func (p *Program) Outcome() (out *Outcome, more bool) {
 	s.state.prev, s.state.before, s.state.mastership = p.c.Topo, nil, swept
 	s.state.devices.Prune(p.c.Topo)
 	s.walks.findings, s.walks.answered, s.walks.former = found.Findings, r.Heard, found.Former
+	s.walks.features.Prune(p.c.Topo)
 	s.walks.mkeys.RememberKeys(p.c.Topo, p.c.found.extent == Full)
 	s.walks.mkeys.Prune(p.c.Topo)
 	s.MKeys().Remember(p.c.Topo, found.Tried)
@@ -261,7 +267,7 @@ func (p *Program) Outcome() (out *Outcome, more bool) {
 // Look begins a light sweep. A heavy one must have ended before.
 func (s *Sweeper) Look() *Look {
 	l := newLook(s.state.prev, s.state, s.walks.findings, &s.cfg.Settings, s.sms)
-	l.allowedSMs = s.cfg.AllowedSMs
+	l.allowedSMs, l.nonce = s.cfg.AllowedSMs, s.cfg.Nonces.Next()
 	return l
 }
 

@@ -25,6 +25,7 @@ import (
 	"ibsm/sweep/engines"
 	"ibsm/sweep/exclude"
 	"ibsm/sweep/plan"
+	"ibsm/sweep/proof"
 	"ibsm/sweep/routes"
 	"ibsm/topo"
 )
@@ -39,7 +40,9 @@ type Config struct {
 	Cabling       exclude.Cabling
 	IgnoreOtherSM bool
 	AllowedSMs    []mad.GUID // see discover.Config
-	Restored      Restored
+	// Nonces are those of Questions to other managers; nil where they are asked for no proof.
+	Nonces   *proof.Nonces
+	Restored Restored
 	// Routes is the stored record, and later, on a standby, the record of the master that it follows; it may be the
 	// zero value.
 	Routes routes.Record

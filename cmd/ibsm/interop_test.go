@@ -24,6 +24,7 @@ type pair struct {
 	priorities    [2]string
 	lower         int  // the one at the port with the lower GUID
 	hands         bool // the second becomes master
+	settings      string
 }
 
 var pairs = []pair{
@@ -43,7 +44,20 @@ var pairs = []pair{
 	{name: "two of ibsm, the lower GUID stays master", first: &ibsm, second: &ibsm, priorities: [2]string{"4", "4"}},
 	{name: "two of ibsm, the higher GUID hands over", first: &ibsm, second: &ibsm, priorities: [2]string{"4", "4"},
 		lower: 1, hands: true},
+	{name: "OpenSM stays master, secret", first: &opensm, second: &ibsm, priorities: [2]string{"5", "3"},
+		settings: secretSMKey},
+	{name: "ibsm stays master, secret", first: &ibsm, second: &opensm, priorities: [2]string{"5", "3"},
+		settings: secretSMKey},
+	{name: "OpenSM hands over, secret", first: &opensm, second: &ibsm, priorities: [2]string{"3", "5"}, hands: true,
+		settings: secretSMKey},
+	{name: "ibsm hands over, secret", first: &ibsm, second: &opensm, priorities: [2]string{"3", "5"}, hands: true,
+		settings: secretSMKey},
+	{name: "two of ibsm, the lower hands over, secret", first: &ibsm, second: &ibsm, priorities: [2]string{"3", "5"},
+		hands: true, settings: secretSMKey},
 }
+
+// secretSMKey is a setting of both managers.
+const secretSMKey = "sm_key 0x5ec4e75ec4e7\n"
 
 // TestInterop: of two managers the right one is master; when the standby is killed the master
 // goes on, and when the master is killed the standby takes over. No LID and no route moves.
@@ -54,7 +68,7 @@ func TestInterop(t *testing.T) {
 		t.Run(p.name, func(t *testing.T) {
 			s := startIbsim(t, generated("fattree:k=4").file(t))
 			conf := s.path("polling.conf")
-			if err := os.WriteFile(conf, []byte(polling), 0o666); err != nil {
+			if err := os.WriteFile(conf, []byte(polling+p.settings), 0o666); err != nil {
 				t.Fatal(err)
 			}
 			// The hosts of a generated net have rising GUIDs.

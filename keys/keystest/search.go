@@ -92,6 +92,8 @@ func (s *Search) AddSecret(secret keys.Secret, number uint32, ports []uint64) er
 	own := secret.Ports(number)
 	mirror := secret.Mirror()
 	s.AddBytes("the key of the mirror", mirror.Bytes())
+	election := secret.Election(secret.SMKey())
+	s.AddBytes("the key of proofs in elections", election.Bytes())
 	s.AddKey("m_key", secret.MKey())
 	s.AddKey("sm_key", secret.SMKey())
 	s.AddKey("sa_key", secret.SAKey())

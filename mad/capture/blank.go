@@ -44,6 +44,7 @@ func blankAttribute(attr mad.AttrID, d *[mad.DataSize]byte) {
 	case smp.AttrSMInfo:
 		info := (*smp.SMInfo)(d)
 		info.SetSMKey(blank(info.SMKey()))
+		clear(info[24:56]) // with a code that follows from the SM_Key, it could be guessed: see sweep/proof
 	case smp.AttrNotice:
 		blankNotice((*smp.Notice)(d))
 	}

@@ -26,7 +26,8 @@ type Lie struct {
 type Claim struct {
 	// Info is its NodeInfo. LocalPortNum is the port by which it is reached; of Lie.Self it is that of the node itself.
 	Info smp.NodeInfo
-	// SM is the SMInfo of a manager there; nil for none. The node answers the method Get alone.
+	// SM is the SMInfo of a manager there; nil for none. The node answers the method Get alone. Where it is nil at the
+	// node that lies, a station there gets the requests for SMInfo.
 	SM *smp.SMInfo
 }
 
@@ -91,6 +92,12 @@ func (f *Fabric) atLiar(at int32, hops int, d *mad.Datagram) {
 		l.Heard(&q, slices.Clone(beyond))
 	}
 	f.stats.count(p)
+	if p.AttrID() == smp.AttrSMInfo && len(beyond) == 0 && l.Self.SM == nil && f.ports[f.mgmt(at)].station != nil {
+		p.SetHopPointer(uint8(hops) + 1)
+		d.LID = mad.PermissiveLID
+		f.deliver(at, d)
+		return
+	}
 	n := l.find(f, at, beyond)
 	isRequest := p.Method() == mad.MethodGet || p.Method() == mad.MethodSet
 	if n == nil || !isRequest || !f.imagine(at, n, len(beyond) == 0, p) {
@@ -233,7 +240,8 @@ func (n *imagined) powerUpPort(f *Fabric, at int32, num uint8, info *smp.PortInf
 	info.SetMKeyProtectBits(0)
 	info.SetLocalPortNum(n.claim.Info.LocalPortNum())
 	mask := info.CapabilityMask() &^ smp.IsSM
-	if n.claim.SM != nil {
+	station := f.ports[f.mgmt(at)].station
+	if n.claim.SM != nil || n == f.nodeOf(at).liar.nodes[""] && station != nil && station.isSM {
 		mask |= smp.IsSM
 	}
 	info.SetCapabilityMask(mask)

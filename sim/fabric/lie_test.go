@@ -58,6 +58,12 @@ func TestLie(t *testing.T) {
 		}
 		seen[got.NodeGUID()] = true
 	}
+	at := attach(t, f, h2, 1)
+	at.SetIsSM(true)
+	f.SetLie(h2, &Lie{Self: f.ClaimOf(sw2, 1)})
+	if p := c.request(mad.MethodGet, smp.AttrSMInfo, 0, [64]byte{}, toLiar...); p != nil || at.Pending() != 1 {
+		t.Errorf("SMInfo is answered, and the station has %d packets", at.Pending())
+	}
 	f.SetLie(h2, nil)
 	if got := info(toLiar...); got == nil || got.NodeType() != mad.CA {
 		t.Errorf("an honest node says %v", got)

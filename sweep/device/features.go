@@ -45,11 +45,14 @@ const (
 
 // Features is what devices have made of features. It is owned by one goroutine.
 type Features struct {
-	nodes  map[mad.GUID]answers
+	nodes  map[featureOfNode]Answer
 	models map[featureOfModel]Answer // what any device of a model has made of it
 }
 
-type answers [features]Answer
+type featureOfNode struct {
+	node    mad.GUID
+	feature Feature
+}
 
 type featureOfModel struct {
 	model   Model
@@ -73,13 +76,13 @@ const maxModels = 256 * int(features)
 
 // NewFeatures knows of no device.
 func NewFeatures() *Features {
-	return &Features{map[mad.GUID]answers{}, map[featureOfModel]Answer{}}
+	return &Features{map[featureOfNode]Answer{}, map[featureOfModel]Answer{}}
 }
 
 // Of is the known answer of a device to a feature. A device that was not asked counts as failing if the feature fails
 // on other devices of its model and works on none.
 func (f *Features) Of(feature Feature, info *smp.NodeInfo) Answer {
-	own := f.nodes[info.NodeGUID()][feature]
+	own := f.nodes[featureOfNode{info.NodeGUID(), feature}]
 	if own <= Unanswered && f.models[featureOfModel{ModelOf(info), feature}] == Fails {
 		return Fails
 	}
@@ -88,7 +91,7 @@ func (f *Features) Of(feature Feature, info *smp.NodeInfo) Answer {
 
 // Learn takes the answer of a device.
 func (f *Features) Learn(feature Feature, info *smp.NodeInfo, answer Answer) {
-	f.set(feature, info, answer)
+	f.nodes[featureOfNode{info.NodeGUID(), feature}] = answer
 	model := featureOfModel{ModelOf(info), feature}
 	was, known := f.models[model]
 	if was != Works && (known || len(f.models) < maxModels) {
@@ -96,18 +99,13 @@ func (f *Features) Learn(feature Feature, info *smp.NodeInfo, answer Answer) {
 	}
 }
 
-func (f *Features) set(feature Feature, info *smp.NodeInfo, answer Answer) {
-	of := f.nodes[info.NodeGUID()]
-	of[feature] = answer
-	f.nodes[info.NodeGUID()] = of
-}
-
 // LearnNoAnswer takes it that a device has not answered where a lost packet would look alike, or with an error that may
 // be for the moment. The second time the feature fails, unless it has worked before.
 func (f *Features) LearnNoAnswer(feature Feature, info *smp.NodeInfo) {
-	switch f.nodes[info.NodeGUID()][feature] {
+	own := featureOfNode{info.NodeGUID(), feature}
+	switch f.nodes[own] {
 	case Untried:
-		f.set(feature, info, Unanswered)
+		f.nodes[own] = Unanswered
 	case Unanswered, Fails:
 		f.Learn(feature, info, Fails)
 	}
@@ -120,7 +118,7 @@ func (f *Features) LearnStatus(feature Feature, info *smp.NodeInfo, status mad.S
 	case mad.StatusOK:
 		f.Learn(feature, info, Works)
 	case mad.StatusBadVersion, mad.StatusBadMethod, mad.StatusBadMethodAttr, mad.StatusBadField:
-		if f.nodes[info.NodeGUID()][feature] != Works { // of another port, or before
+		if f.nodes[featureOfNode{info.NodeGUID(), feature}] != Works { // of another port, or before
 			f.Learn(feature, info, Fails)
 		}
 		return true
@@ -133,7 +131,7 @@ func (f *Features) LearnStatus(feature Feature, info *smp.NodeInfo, status mad.S
 // Forget forgets the answers of the nodes for which gone reports true: they have restarted, or left. What is known of
 // models stays.
 func (f *Features) Forget(gone func(mad.GUID) bool) {
-	maps.DeleteFunc(f.nodes, func(node mad.GUID, _ answers) bool { return gone(node) })
+	maps.DeleteFunc(f.nodes, func(of featureOfNode, _ Answer) bool { return gone(of.node) })
 }
 
 // Clear forgets all, also of models.

@@ -74,13 +74,14 @@ func (m *Machine) read(e topo.End) {
 		for i := range r.row {
 			r.row[i] = 0xff
 		}
-		m.askBlocks(p.Info, m.readings.add(r))
+		m.readings = append(m.readings, r)
+		m.askBlocks(p.Info, int32(len(m.readings)-1))
 	}
 }
 
 // askBlocks asks for the blocks of a reading that the port has.
 func (m *Machine) askBlocks(info *smp.PortInfo, reading int32) {
-	r := m.readings.at(reading)
+	r := &m.readings[reading]
 	node := m.b.Node(r.at.Node)
 	for block := range r.left {
 		var none device.Data
@@ -177,7 +178,7 @@ func (m *Machine) was(e topo.End) *topo.Port {
 
 // block takes a block.
 func (m *Machine) block(it item, o *txn.Outcome, ok bool) {
-	r := m.readings.at(it.node)
+	r := &m.readings[it.node]
 	r.asked++
 	if o.Result != txn.Replied || o.Attempts > 1 || o.RTT > lateAnswer {
 		r.late++

@@ -54,9 +54,7 @@ func (m *Machine) askFresh() bool {
 		m.res.Moved = m.res.Moved || len(waits) > 0
 		return false
 	}
-	for _, it := range waits {
-		m.probes.push(it)
-	}
+	m.probes.items = append(m.probes.items, waits...)
 	return len(waits) > 0
 }
 

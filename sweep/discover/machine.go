@@ -12,11 +12,14 @@
 package discover
 
 import (
+	"slices"
+
 	"ibsm/finding"
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
 	"ibsm/sweep/device"
+	"ibsm/sweep/proof"
 	"ibsm/topo"
 )
 
@@ -60,6 +63,8 @@ type Config struct {
 	Keys Keys
 	// IgnoreOtherSM leaves other managers unasked.
 	IgnoreOtherSM bool
+	// Nonce is that of the Questions to other managers: see sweep/proof. Zero is none.
+	Nonce proof.Nonce
 	// AllowedSMs are the ports whose managers are shown an M_Key; all when it is empty. A manager
 	// is a program: it can read what it is sent, where an agent keeps it to itself.
 	AllowedSMs []mad.GUID
@@ -84,7 +89,10 @@ type Machine struct {
 	limit     limit             // what is left of it
 	branches  branches
 	reported  map[finding.Kind]int // how many findings there were
-	earlier   map[findingAt]bool   // the findings of the previous walk
+	// routes to where a GUID of our own node was found again, the first maxFindings: another manager may be there
+	duplicates []mad.Route
+	questions  map[uint64]proof.Question // to other managers, by the tag of the request
+	earlier    map[findingAt]bool        // the findings of the previous walk
 
 	keyTrials
 
@@ -113,7 +121,7 @@ type keyTrials struct {
 
 // portReads are the tables of ports that a walk reads.
 type portReads struct {
-	readings readings
+	readings []reading
 	asked    map[readKey]bool
 	tables   topo.PKeyTables
 	reads    device.Walking // the port that read looks at
@@ -174,7 +182,11 @@ type SM struct {
 	Port  mad.GUID // of the port it was found at
 	LID   mad.LID
 	Route mad.Route
+	Asked proof.Question // which it has answered
 	Info  smp.SMInfo
+	// Proved says that the answer proves that the manager knows the secret. A walk leaves it false, as it does not know
+	// the secret.
+	Proved bool
 }
 
 // pendingSwitch counts the replies of a switch that have not come yet, before its forwarding
@@ -197,8 +209,8 @@ func New(cfg Config) *Machine {
 	m := &Machine{
 		cfg: cfg, b: b, switches: map[int32]*pendingSwitch{}, limit: maxWalk,
 		reported: map[finding.Kind]int{}, claimed: map[topo.End]bool{}, unasked: map[topo.End]bool{},
-		believed: map[int32]bool{},
-		hiding:   map[int32][]uint8{}, replaced: map[int32]bool{},
+		believed: map[int32]bool{}, questions: map[uint64]proof.Question{},
+		hiding: map[int32][]uint8{}, replaced: map[int32]bool{},
 		keyTrials: keyTrials{tries: map[topo.End]int{}, unproved: map[topo.End]smp.PortInfo{},
 			trials: map[topo.End]int{}},
 		portReads: portReads{asked: map[readKey]bool{}, unread: unreadBefore(&cfg)},
@@ -319,7 +331,8 @@ const (
 type item struct {
 	kind uint8
 	num  uint16 // port number or block
-	// by the Builder's index; of kindRecheck the conflict, of kindBlock the reading, of kindDuplicate the finding
+	// by the Builder's index; of kindRecheck the conflict, of kindBlock the reading, of kindDuplicate the number of the
+	// duplicate
 	node int32
 }
 
@@ -367,7 +380,8 @@ func (m *Machine) request(it item) (req txn.Request, ok bool) {
 	case kindPlain:
 		req.Attr, req.Mod = smp.AttrPortInfo, smp.PortInfoMod(uint8(it.num), false)
 	case kindDuplicate:
-		req.Attr, req.Unknown, req.Route = smp.AttrSMInfo, true, m.res.Findings[it.node].Other
+		req.Attr, req.Unknown, req.Route = smp.AttrSMInfo, true, m.duplicates[it.node]
+		m.question(&req)
 		return req, true
 	case kindSM:
 		req.Attr = smp.AttrSMInfo
@@ -382,7 +396,7 @@ func (m *Machine) request(it item) (req txn.Request, ok bool) {
 		req.Route, ok = m.routeTo(it.end())
 		return req, ok
 	case kindBlock:
-		r := m.readings.at(it.node)
+		r := &m.readings[it.node]
 		if r.givenUp() {
 			m.block(it, &txn.Outcome{Result: txn.TimedOut}, false)
 			return req, false
@@ -393,6 +407,9 @@ func (m *Machine) request(it item) (req txn.Request, ok bool) {
 	}
 	if it.kind == kindPort || it.kind == kindSpeeds || it.kind == kindPlain || it.kind == kindSM {
 		req.Route, ok = m.routeTo(it.end())
+		if it.kind == kindSM {
+			m.question(&req)
+		}
 		return req, ok
 	}
 	req.Route = m.b.Node(it.node).Route
@@ -446,16 +463,17 @@ const maxFindings = 1024
 // report adds a finding. A GUID of our own node that was found again may be that of another
 // manager, which is asked.
 func (m *Machine) report(f Finding) {
+	if self := m.b.Self(); self != topo.NoEnd && len(m.duplicates) < maxFindings &&
+		(f.Kind == finding.DuplicateNodeGUID && f.GUID == m.b.Node(self.Node).GUID ||
+			f.Kind == finding.DuplicatePortGUID && f.GUID == m.b.PortGUID(self)) {
+		m.queue.push(item{kind: kindDuplicate, node: int32(len(m.duplicates))})
+		m.duplicates = append(m.duplicates, f.Other)
+	}
 	if m.reported[f.Kind]++; m.reported[f.Kind] > maxFindings {
 		m.res.FindingsMore++
 		return
 	}
 	m.res.Findings = append(m.res.Findings, f)
-	if self := m.b.Self(); self != topo.NoEnd &&
-		(f.Kind == finding.DuplicateNodeGUID && f.GUID == m.b.Node(self.Node).GUID ||
-			f.Kind == finding.DuplicatePortGUID && f.GUID == m.b.PortGUID(self)) {
-		m.queue.push(item{kind: kindDuplicate, node: int32(len(m.res.Findings) - 1)})
-	}
 }
 
 // findingAt is a kind of finding at a port of a node.
@@ -468,3 +486,35 @@ type findingAt struct {
 func (m *Machine) had(kind finding.Kind, node mad.GUID, port uint8) bool {
 	return m.earlier[findingAt{kind, Place{node, port}}]
 }
+
+// fifo is a queue that gives its memory back as it drains.
+type fifo struct {
+	items []item
+	head  int
+}
+
+func (q *fifo) push(it item) { q.items = append(q.items, it) }
+
+func (q *fifo) pushFirst(it item) {
+	if q.head == 0 {
+		q.items = slices.Insert(q.items, 0, it)
+		return
+	}
+	q.head--
+	q.items[q.head] = it
+}
+
+func (q *fifo) pop() (item, bool) {
+	if q.empty() {
+		return item{}, false
+	}
+	it := q.items[q.head]
+	q.head++
+	if q.head > 1024 && q.head > len(q.items)/2 {
+		q.items = append(q.items[:0], q.items[q.head:]...)
+		q.head = 0
+	}
+	return it, true
+}
+
+func (q *fifo) empty() bool { return q.head == len(q.items) }

@@ -6,6 +6,7 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
 	"ibsm/sweep/device"
+	"ibsm/sweep/proof"
 	"ibsm/topo"
 )
 
@@ -110,20 +111,56 @@ func (m *Machine) port(e topo.End, info *smp.PortInfo) {
 	}
 }
 
+// question makes a request the Question to a manager at the end of its route.
+func (m *Machine) question(req *txn.Request) {
+	q := proof.Question{Asker: m.Self(), Nonce: m.cfg.Nonce}
+	ports, at := req.Route.Ports(), m.b.Self()
+	for hop, port := range ports {
+		out := topo.End{Node: at.Node, Port: port}
+		if hop == len(ports)-1 {
+			q.Place = proof.Place{Node: m.b.Node(at.Node).GUID, Port: port}
+		} else if at = m.b.Peer(out); at == topo.NoEnd {
+			break
+		}
+	}
+	q.Put((*smp.SMInfo)(&req.Data))
+	m.questions[req.Tag] = q
+}
+
 // duplicateManager takes what has answered as a manager at the end of a route, where a GUID of our own node was found
 // again.
-func (m *Machine) duplicateManager(route mad.Route, info *smp.SMInfo, ok bool) {
+func (m *Machine) duplicateManager(it item, info *smp.SMInfo, ok bool) {
 	if ok {
-		m.res.Duplicates = append(m.res.Duplicates, SM{Port: m.b.PortGUID(m.b.Self()), Route: route, Info: *info})
+		m.res.Duplicates = append(m.res.Duplicates, SM{Port: m.b.PortGUID(m.b.Self()), Route: m.duplicates[it.node],
+			Asked: m.questions[it.tag()], Info: *info})
 	}
 }
 
-func (m *Machine) smInfo(e topo.End, info *smp.SMInfo, ok bool) {
+func (m *Machine) smInfo(it item, info *smp.SMInfo, ok bool) {
 	if !ok {
 		return
 	}
+	e := it.end()
 	guid := m.b.PortGUID(e)
 	if route, ok := m.routeTo(e); ok && info.GUID() == guid {
-		m.res.SMs = append(m.res.SMs, SM{Port: guid, LID: m.b.Port(e).LID(), Route: route, Info: *info})
+		m.res.SMs = append(m.res.SMs,
+			SM{Port: guid, LID: m.b.Port(e).LID(), Route: route, Asked: m.questions[it.tag()], Info: *info})
 	}
+}
+
+// PlacesOf are the places where the manager's own port is: one where it is an adapter's, and that of each cable of a
+// switch; none where nobody is known to be there.
+func PlacesOf(b *topo.Builder) (places []proof.Place) {
+	self := b.Self()
+	node := b.Node(self.Node)
+	first, last := self.Port, self.Port
+	if node.Type == mad.Switch {
+		first, last = 1, node.NumPorts
+	}
+	for num := int(first); num <= int(last); num++ {
+		if peer := b.Peer(topo.End{Node: self.Node, Port: uint8(num)}); peer != topo.NoEnd {
+			places = append(places, proof.Place{Node: b.Node(peer.Node).GUID, Port: peer.Port})
+		}
+	}
+	return places
 }

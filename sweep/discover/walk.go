@@ -68,9 +68,9 @@ func (m *Machine) Done(o *txn.Outcome) {
 	case kindSpeeds:
 		m.speeds(it, o, ok)
 	case kindSM:
-		m.smInfo(it.end(), (*smp.SMInfo)(&o.Data), ok)
+		m.smInfo(it, (*smp.SMInfo)(&o.Data), ok)
 	case kindDuplicate:
-		m.duplicateManager(m.res.Findings[it.node].Other, (*smp.SMInfo)(&o.Data), ok)
+		m.duplicateManager(it, (*smp.SMInfo)(&o.Data), ok)
 	case kindBlock:
 		m.block(it, o, ok)
 	case kindExtended:

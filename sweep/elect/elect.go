@@ -6,6 +6,7 @@ package elect
 import (
 	"time"
 
+	"ibsm/keys"
 	"ibsm/mad"
 	"ibsm/mad/smp"
 )
@@ -18,6 +19,8 @@ type Config struct {
 	// higher: a manager that comes back then does not take the mastership back.
 	MasterPriority uint8
 	SMKey          uint64
+	// Secret is that of keys_file, from which proofs follow, too; the zero value where there is none.
+	Secret keys.Secret
 	// Allowed are the ports whose managers apply; all that have our SM_Key when it is empty.
 	Allowed []mad.GUID
 	// PollInterval is the time between polls of the master by a standby; 10 s. A
@@ -39,6 +42,7 @@ type Config struct {
 // Machine is the state of one manager. It is owned by one goroutine.
 type Machine struct {
 	cfg    Config
+	key    keys.Key // of proofs
 	state  smp.SMState
 	polled mad.GUID // whom we poll: the master, or the one expected to become it
 	misses int
@@ -65,7 +69,7 @@ const (
 
 // New returns a machine that is DISCOVERING, or NOT-ACTIVE.
 func New(cfg Config) *Machine {
-	m := &Machine{cfg: cfg.withDefaults(), state: smp.Discovering}
+	m := &Machine{cfg: cfg.withDefaults(), key: cfg.Secret.Election(cfg.SMKey), state: smp.Discovering}
 	if cfg.Inactive {
 		m.state = smp.NotActive
 	}
@@ -92,7 +96,7 @@ func (m *Machine) Configure(now time.Duration, cfg Config) {
 		m.become(smp.Discovering)
 	}
 	cfg.GUID = m.cfg.GUID
-	m.cfg = cfg.withDefaults()
+	m.cfg, m.key = cfg.withDefaults(), cfg.Secret.Election(cfg.SMKey)
 	m.due = min(m.due, now+m.cfg.PollInterval)
 	if raised && m.state == smp.Standby {
 		m.due = now
