@@ -196,6 +196,8 @@ var (
 	Syslog                           = boolean("syslog")
 	StateDir                         = text("state_dir")
 	PartitionFallback                = text("partition_fallback")
+	PartitionPKeys                   = text("partition_pkeys")
+	PartitionsMirror                 = text("partitions_mirror")
 )
 
 // accessor returns the accessor of a setting of one of the kinds. It panics at program

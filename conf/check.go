@@ -3,6 +3,7 @@ package conf
 import (
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // amend corrects a setting that contradicts another one.
@@ -62,6 +63,7 @@ func (c *Config) comment(report *Report) {
 	c.checkMost(report)
 	c.checkTable(report)
 	c.checkAllowed(report)
+	c.checkPartitionPKeys(report)
 	c.checkTrust(report)
 	c.checkLanes(report)
 	if k := TopoConfigEnabled.Key(); TopoConfigEnabled.In(c) && TopoConfigFile.In(c) == "" {
@@ -118,6 +120,25 @@ func (c *Config) checkAllowed(report *Report) {
 			report.add(Refusal, c.Setting(k).Position, k.Name,
 				"%s: %q is not a port GUID; expected a number such as 0x0002c90300000001", k.Name, g)
 		}
+	}
+}
+
+// PKeyRange is partition_pkeys: the first and the last P_Key.
+func (c *Config) PKeyRange() (first, last uint16, err error) {
+	from, to, is := strings.Cut(PartitionPKeys.In(c), "-")
+	a, err := strconv.ParseUint(strings.TrimSpace(from), 0, 16)
+	b, err2 := strconv.ParseUint(strings.TrimSpace(to), 0, 16)
+	if !is || err != nil || err2 != nil || a < 1 || b > 0x7ffe || a > b {
+		return 0, 0, fmt.Errorf("%q is no range of P_Keys; expected two of 0x1 to 0x7ffe, such as 0x1000-0x7ffe",
+			PartitionPKeys.In(c))
+	}
+	return uint16(a), uint16(b), nil
+}
+
+func (c *Config) checkPartitionPKeys(report *Report) {
+	if _, _, err := c.PKeyRange(); err != nil {
+		k := PartitionPKeys.Key()
+		report.add(Refusal, c.Setting(k).Position, k.Name, "%s: %v", k.Name, err)
 	}
 }
 

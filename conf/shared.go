@@ -17,6 +17,8 @@ func (k *Key) Shared() bool {
 	switch k.Name {
 	case "m_key_lease_period", "m_key_protection_level", "m_key_per_port":
 		return true
+	case "partition_pkeys":
+		return true // no file name
 	case "partition_fallback":
 		return false // concerns the local file
 	}

@@ -61,6 +61,12 @@ var ownKeys = []Key{
 	{Name: "partition_fallback", TOML: "partitions.fallback", Kind: Word, Words: []string{"refuse", "closed", "open"},
 		Default: "refuse", Own: true, Serious: true, Effect: Acts, Long: "partition_fallback", Arg: "HOW",
 		Help: "action at start if the partition file has errors, or is configured but missing, and no earlier valid one is stored: refuse does not start; closed lets ports reach only the manager; open lets all ports communicate, like OpenSM"},
+	{Name: "partition_pkeys", TOML: "partitions.pkeys", Kind: String, Default: "0x1000-0x7ffe", Reload: true, Own: true,
+		Serious: true, Effect: Acts, Long: "partition_pkeys", Arg: "FIRST-LAST",
+		Help: "P_Keys for partitions that programs put without one: the lowest free one of this range"},
+	{Name: "partitions_mirror", TOML: "partitions.mirror", Kind: Word, Words: []string{"preferred", "required"},
+		Default: "preferred", Reload: true, Own: true, Serious: true, Effect: Acts, Long: "partitions_mirror", Arg: "HOW",
+		Help: "partitions that programs put, if no standby acknowledges a change within two seconds: preferred keeps the change and says so; required takes it back and answers with an error, also if there is no standby"},
 }
 
 func joined(parts ...[]Key) (all []Key) {

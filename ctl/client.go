@@ -113,8 +113,8 @@ func (c *Client) send(ctx context.Context, method, path string, query url.Values
 		// net/http reports a reply before the request, as to a refused connection, with an
 		// untyped error.
 		if !errors.Is(err, ErrUnreachable) && ctx.Err() == nil {
-			err = &Failure{"the manager closed the connection",
-				"it has too many connections or is exiting: try again later"}
+			err = &Failure{Err: "the manager closed the connection",
+				Hint: "it has too many connections or is exiting: try again later"}
 		}
 		return nil, err
 	}

@@ -39,6 +39,7 @@ type Why struct {
 	Member    string `json:"member,omitempty"`    // full, limited or both; "" for no member
 	Rule      string `json:"rule,omitempty"`      // as written in the file, such as ALL=limited
 	Position  string `json:"position,omitempty"`  // file:line:column; "" for the implicit default
+	Caller    string `json:"caller,omitempty"`    // a caller's partition decides, and which change of it
 	Current   string `json:"current,omitempty"`   // the entry in the port's P_Key table
 }
 

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"ibsm/partitions/callers"
 )
 
 // routes are the requests of the control socket.
@@ -49,7 +51,11 @@ func (s *Server) routes() http.Handler {
 		"GET /v1/dump/{kind}": s.dump, "GET /v1/events": s.events,
 		"POST /v1/sweep": s.sweep, "POST /v1/reroute": s.reroute, "POST /v1/capture": s.capture,
 		"POST /v1/plan": s.plan, "POST " + partitionPlan: s.planPartitions,
-		"POST /v1/partitions/apply": s.applyPartitions, "GET /metrics": s.metrics, "GET /leader": s.leader,
+		"POST /v1/partitions/apply": s.applyPartitions, "GET /v1/partitions/export": s.exportPartitions,
+		"GET /v1/partition": s.partitionList, "GET /v1/partition/{name}": s.partition,
+		"PUT /v1/partition/{name}": s.putPartition, "PATCH /v1/partition/{name}": s.patchPartition,
+		"DELETE /v1/partition/{name}": s.deletePartition,
+		"GET /metrics":                s.metrics, "GET /leader": s.leader,
 		"/": unknown,
 	} {
 		m.HandleFunc(pattern, s.answer(h))
@@ -77,6 +83,8 @@ var byNode = []string{"type", "node", "state"}
 type Failure struct {
 	Err  string `json:"error"`
 	Hint string `json:"hint,omitempty"`
+	// Field is the field of the request that is wrong.
+	Field string `json:"field,omitempty"`
 }
 
 func (f *Failure) Error() string { return f.Err }
@@ -106,6 +114,9 @@ func (s *Server) fail(w http.ResponseWriter, err error) {
 	reply := &Failure{Err: err.Error()}
 	if h := (*hinted)(nil); errors.As(err, &h) {
 		reply.Hint = h.hint
+	}
+	if refused := (*callers.Refusal)(nil); errors.As(err, &refused) {
+		status, reply.Field = refusalStatus[refused.Kind], refused.Field
 	}
 	for sentinel, code := range map[error]int{
 		ErrBadRequest: http.StatusBadRequest, ErrNotFound: http.StatusNotFound,

@@ -32,6 +32,7 @@ type Config struct {
 	// in force; it does not wait for the end of the sweep. nil: no partitions.
 	PlanPartitions  func(text []byte) ([]PartitionRow, error)
 	ApplyPartitions func(force bool) ([]PartitionRow, error)
+	Partitions      PartitionSource // of the file and of callers; nil: no partitions
 	// Generations are the stored generations with changes, oldest first. Diff returns the changes between two: to 0 is
 	// the newest, from 0 the one before the last change up to to. nil: no history.
 	Generations func() []Generation
@@ -73,7 +74,7 @@ type Server struct {
 	stats   *Stats
 	scrapes chan struct{} // has a token for each scrape that is answered
 
-	plans, partitionPlans, partitionApplies, measurements, drains, nameMaps turns
+	plans, partitionPlans, partitionApplies, partitionBodies, measurements, drains, nameMaps turns
 }
 
 // New returns a Server that is not yet serving.
@@ -97,6 +98,7 @@ func New(cfg Config) *Server {
 	s.plans = newTurns("plans", maxPlans, s.stats)
 	s.partitionPlans = newTurns("previews of partition files", maxOther, s.stats)
 	s.partitionApplies = newTurns("partition files to be applied", maxOther, s.stats)
+	s.partitionBodies = newTurns("large partitions", maxPlans, s.stats)
 	s.drains = newTurns("changes of drain_file", maxOther, s.stats)
 	s.nameMaps = newTurns("node-name-maps", maxPlans, s.stats)
 	s.measurements = newTurns("measurements of routes", maxOther, s.stats)
@@ -182,7 +184,8 @@ func (s *Server) count(h http.Handler) http.Handler {
 		s.stats.Requests.Add(1)
 		p := &patient{ResponseWriter: w, server: s, control: http.NewResponseController(w)}
 		defer p.count() // of a reply that is broken off, too
-		if r.ContentLength != 0 && r.URL.Path != partitionPlan && !takesNames(r.URL.Path) {
+		if r.ContentLength != 0 && r.URL.Path != partitionPlan && !takesNames(r.URL.Path) &&
+			!takesPartition(r) {
 			w.Header().Set("Connection", "close")
 			s.fail(p, hint(fmt.Errorf("%w: the request has a body", ErrBadRequest), "parameters belong in the query"))
 		} else {

@@ -53,6 +53,7 @@ type configuration struct {
 type inForce struct {
 	own        *conf.Loaded         // of this manager's own files
 	partitions *partitions.Selected // the same; nil before the port is open
+	former     formerKeys           // P_Keys that the partition file, or that of the master, had
 	qos        *qosSelected         // the same; not nil where partitions are not
 	routes     prefixRoutes         // the same
 	rules      []byte               // text of the rules for sick links
@@ -214,6 +215,8 @@ func (c *configuration) managerConfig(next *inForce) manager.Config {
 	cfg.QoS = next.qosPolicy(l).policy
 	cfg.PortGroups = next.engineFiles().known(next.qosPolicy(l).groups())
 	cfg.Registrar.Groups, cfg.Registrar.Defaulted = pathGroups(chosen, l, cfg.QoS)
+	cfg.Registrar.Callers = callerGroups(chosen, l.Config, cfg.QoS)
+	next.former = next.former.without(cfg.Sweep.Partitions.Policy, c.now())
 	cfg.Sweep.Settings.PortMKeys = c.mkeysInForce(next, l)
 	cfg.Sweep.Settings.MKeyPerPort = conf.MKeyPerPort.In(l.Config) && !next.keyless
 	cfg.Registrar.Mirror = c.mirroring(next, &cfg, l, chosen)

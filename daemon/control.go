@@ -31,7 +31,7 @@ func (d *daemon) serveControl(ctx context.Context) error {
 		LogFlags:    func() uint8 { return uint8(d.lines.Flags()) },
 		SetLogFlags: func(flags uint8) { d.lines.SetFlags(osmlog.Flags(flags)) },
 		Reload:      d.current.Reload, Settings: d.current.Settings, RotateMKeys: d.current.RotateMKeys,
-		PlanPartitions: d.planPartitions, ApplyPartitions: d.applyPartitions,
+		PlanPartitions: d.planPartitions, ApplyPartitions: d.applyPartitions, Partitions: d.control,
 		Plan: d.control.Plan, Drain: d.drain, CongestionControl: d.control.CongestionControl, Capture: d.capture,
 		Names: d.current.names, Events: d.events, Logger: d.logger, Stats: stats,
 		Leader:  d.control.Leader,

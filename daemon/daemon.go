@@ -114,10 +114,11 @@ func (d *daemon) start(ctx context.Context) (err error) {
 	given := readNames(d.conf, d.logger)
 	d.control = server.New(server.Config{Version: conf.Version, Where: d.cfg.Open.Name, Asks: d.requests, Names: given,
 		Events: d.events, Console: &d.clients,
-		Engines: func(list []string) (engines.Chain, error) { return d.current.enginesOf(list) },
-		Isolate: func(port, peer perf.Key, until time.Time) error { return d.counters.isolate(port, peer, until) },
-		Heal:    func(port, peer perf.Key, forget func()) error { return d.counters.heal(port, peer, forget) },
-		Tenants: func() (*sweep.Policy, []ctl.SettingChange, error) { return d.current.tenants() }})
+		Engines:     func(list []string) (engines.Chain, error) { return d.current.enginesOf(list) },
+		Isolate:     func(port, peer perf.Key, until time.Time) error { return d.counters.isolate(port, peer, until) },
+		Heal:        func(port, peer perf.Key, forget func()) error { return d.counters.heal(port, peer, forget) },
+		CallerRules: func() *server.CallerRules { return d.current.callerRules() },
+		Tenants:     func() (*sweep.Policy, []ctl.SettingChange, error) { return d.current.tenants() }})
 	d.counters = &counters{daemon: d, gone: map[mad.GUID]string{}}
 	d.counters.useRules(sickRules{text: sick.Defaults}) // in force where those of the file have errors
 	d.current = newConfiguration(d.conf, given, d.logger, d.lines, d.log, d.state, d.control.ShowSettings,

@@ -102,8 +102,12 @@ func groups(chosen *partitions.Selected, c *conf.Config) (all []registry.Group, 
 	if chosen == nil {
 		return sa.DefaultGroups(), nil
 	}
-	defaults := partitions.Defaults{MTU: mad.MTU(conf.DefaultMCGMTU.In(c)), Rate: mad.Rate(conf.DefaultMCGRate.In(c))}
-	return chosen.Policy.WellKnown(conf.QoS.In(c), defaults)
+	return chosen.Policy.WellKnown(conf.QoS.In(c), groupDefaults(c))
+}
+
+// groupDefaults are the MTU and the rate of groups that have none of their own.
+func groupDefaults(c *conf.Config) partitions.Defaults {
+	return partitions.Defaults{MTU: mad.MTU(conf.DefaultMCGMTU.In(c)), Rate: mad.Rate(conf.DefaultMCGRate.In(c))}
 }
 
 // logPartitions logs the errors of the partition file, and which policy applies instead.

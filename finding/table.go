@@ -39,6 +39,7 @@ const (
 	NoLID          // no LID is left for the port
 	PKeyOverflow   // a port cannot hold all its P_Keys
 	SharedName     // two nodes have a name of the partition file
+	CallerHeld     // the partition file has the P_Key or the name of a caller's partition
 	Unforced       // links whose width and speed cannot be forced
 	Unhealthy      // unhealthy links that routes need
 	Unenforced     // switch ports do not check P_Keys as the partition file wants
@@ -249,6 +250,12 @@ var table = [numKinds]row{
 		text:    "two nodes share a name used in the partition file, so neither becomes a member",
 		meaning: "`partitions.conf` names a host by its NodeDescription, but two nodes have this description",
 		remedy:  "change the NodeDescription of one of them, or use port GUIDs ([partitions](partitions.md#members-by-name-range-and-group))",
+	},
+	CallerHeld: {
+		name: "partition held", level: warn,
+		text:    "a caller's partition is held, because the partition file has its P_Key or name",
+		meaning: "a program has put a partition, and later `partitions.conf` got its P_Key or name: the file takes precedence, and the partition stays stored ([partitions](partitions.md#partitions-from-programs))",
+		remedy:  "take the lines out of the file, or delete the caller's partition: ibsmctl partitions rm",
 	},
 	Unforced: {
 		name: "link not forced", level: warn, single: true,

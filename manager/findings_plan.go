@@ -7,6 +7,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/opensm/names"
+	"ibsm/partitions"
 	"ibsm/routing/creditloop"
 	"ibsm/routing/verify"
 	"ibsm/sweep"
@@ -42,6 +43,7 @@ func planFindings(r *sweep.SweepPlan, m names.Map) (all []finding.Finding) {
 	for i := range r.Partitions.Claims {
 		all = append(all, finding.Finding{Kind: finding.SharedName, Detail: r.Partitions.Claims[i].String()})
 	}
+	all = append(all, heldFindings(r.Partitions.Policy)...)
 	if links := r.Plan.Unforced(); len(links) > 0 {
 		all = append(all,
 			finding.Finding{
@@ -62,6 +64,24 @@ func planFindings(r *sweep.SweepPlan, m names.Map) (all []finding.Finding) {
 	}
 	all = append(all, engineFindings(r)...)
 	return append(append(all, drainFindings(r.Drained)...), cablingFindings(r.Cabling)...)
+}
+
+// maxHeldFindings bounds the findings about callers' partitions that are held.
+const maxHeldFindings = 32
+
+// heldFindings are the findings about callers' partitions of which the partition file has the P_Key or the name.
+func heldFindings(p *partitions.Policy) (all []finding.Finding) {
+	if p == nil {
+		return nil
+	}
+	for i := range p.Held {
+		if i == maxHeldFindings {
+			return append(all,
+				finding.Finding{Kind: finding.CallerHeld, Detail: fmt.Sprintf("and %d more", len(p.Held)-i)})
+		}
+		all = append(all, finding.Finding{Kind: finding.CallerHeld, Detail: p.Held[i].String()})
+	}
+	return all
 }
 
 // drainFindings are the findings about links that routes avoid because they are drained or sick, and about those that

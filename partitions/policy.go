@@ -25,6 +25,11 @@ type Policy struct {
 	// Owned, if not nil, are the only P_Keys that are written to tables and removed from them: there is no file. What
 	// else is in a table stays.
 	Owned map[mad.PKey]bool
+	// File is the policy of the partition file of which this one was made by adding partitions of callers; nil for
+	// none, and where nothing was added.
+	File *Policy
+	// Held are the partitions of callers that were left out, because the file has their P_Key or name.
+	Held []Held
 
 	groups *PortGroups
 }
@@ -39,6 +44,27 @@ type Partition struct {
 	Groups   []Group
 	Position diag.Position // of the first definition; Line 0 where no file says it
 	Number   uint64        // of the last change by a caller, whose partition it is; 0 for one of the file
+}
+
+// Held is a partition of callers that is not in force.
+type Held struct {
+	Name string
+	Key  mad.PKey
+	By   *Partition // of the file, which has the P_Key or the name
+}
+
+// String says why.
+func (h *Held) String() string {
+	return fmt.Sprintf("partition %s, %s: %s has P_Key %s, as partition %q", h.Name, h.Key, h.By.Where(), h.By.Key,
+		h.By.Name)
+}
+
+// Where is the place of a partition of the file for a message.
+func (p *Partition) Where() string {
+	if p.Position == (diag.Position{}) || p.Position.Line == 0 {
+		return "the partition file" // by its default partition, which stands in no line
+	}
+	return p.Position.String()
 }
 
 // Member gives a port or a set of ports its membership. A later Member of a partition
@@ -212,6 +238,9 @@ func (p *Policy) WithPartitions(more []Partition, number uint64, owned map[mad.P
 	merged := *p
 	merged.Partitions = slices.Concat(p.Partitions, more)
 	merged.Number, merged.Owned = number, owned
+	if owned == nil {
+		merged.File = p
+	}
 	return &merged
 }
 

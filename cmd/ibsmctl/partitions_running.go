@@ -221,7 +221,7 @@ func (c *partitionsCommand) why(ctx context.Context, args []string) error {
 		verdict = "is not in " + w.PKey + ": no partition has this key"
 	case w.Member != "":
 		verdict = fmt.Sprintf("is a %s member of %s (%s) by %s, ", w.Member, w.PKey, w.Partition, w.Rule) +
-			cmp.Or(w.Position, "the implicit default")
+			cmp.Or(w.Position, w.Caller, "the implicit default")
 	}
 	held := "its P_Key table has " + w.Current
 	if w.Current == "" {

@@ -89,6 +89,9 @@ func (s sink) registrations(st sa.RegistrarStats) {
 	ended(st.Absent, "absent")
 	s.counter("ibsm_sa_replies_late_total",
 		"Responses sent before their change was on disk and in the switches' tables.")(st.Late)
+	s.counter("ibsm_partitions_unmirrored_total",
+		"Changes of partitions by programs that no standby acknowledged within two seconds, or that were refused for lack of a standby.")(
+		st.Unmirrored)
 	s.counter("ibsm_sa_guids_unwritten_total", "Responses about alias GUIDs that the port did not accept.")(
 		st.Unwritten)
 	s.counter("ibsm_sa_defects_total", "Changes that contradict the registry: a bug in ibsm.")(st.Refused)

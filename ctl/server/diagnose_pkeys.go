@@ -222,6 +222,8 @@ func (d *doctor) line(p topo.PortIdx, k mad.PKey) string {
 	switch {
 	case m == nil:
 		return " (without a line in the file)"
+	case m.Number > 0:
+		return fmt.Sprintf(" (a caller's partition, change %d: %v)", m.Number, m)
 	case m.Position.Line == 0 && m.Position.File != "":
 		return fmt.Sprintf(" (%s cannot be used, so every port reaches only the manager)", m.Position.File)
 	case m.Position.Line == 0:

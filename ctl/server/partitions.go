@@ -12,6 +12,7 @@ import (
 	"ibsm/ctl"
 	"ibsm/mad"
 	"ibsm/partitions"
+	"ibsm/partitions/callers"
 	"ibsm/topo"
 )
 
@@ -79,7 +80,8 @@ func (s *subnet) Why(name, partition string) (*ctl.Why, error) {
 		return nil, err
 	}
 	if s.view.Partitions == nil || s.view.Partitions.Policy == nil {
-		return nil, fmt.Errorf("%w: no partition file is in force: P_Key tables are left unchanged", ctl.ErrNotFound)
+		return nil, fmt.Errorf(
+			"%w: there is no partition file and no caller's partition: P_Key tables are left unchanged", ctl.ErrNotFound)
 	}
 	key, err := findKey(s.view.Partitions.Policy, partition)
 	if err != nil {
@@ -100,6 +102,9 @@ func (s *subnet) Why(name, partition string) (*ctl.Why, error) {
 		why.Member, why.Rule = m.Membership.String(), m.String()
 		if m.Position.Line > 0 {
 			why.Position = m.Position.String()
+		}
+		if m.Number > 0 {
+			why.Caller = fmt.Sprintf("a caller's partition %s, change %d", part.Name, m.Number)
 		}
 	}
 	return why, nil
@@ -146,7 +151,9 @@ func findKey(policy *partitions.Policy, text string) (mad.PKey, error) {
 func (d *Server) PartitionRows(file string, c *partitions.Selected, settings partitions.Settings,
 	dangers diag.List) []ctl.PartitionRow {
 	head := &ctl.PartitionFile{Name: file, Refused: len(c.Errors) > 0, Dangerous: len(dangers) > 0}
+	merged := d.beside(c.ForTables())
 	rows := appendFindings([]ctl.PartitionRow{{File: head}}, file, c.Errors, "error")
+	rows = appendFindings(rows, file, held(merged), "warning")
 	for _, w := range c.Warnings {
 		severity := "warning"
 		if c.Policy != nil && slices.Contains(c.Policy.Dangers, w) {
@@ -164,7 +171,7 @@ func (d *Server) PartitionRows(file string, c *partitions.Selected, settings par
 	}
 	remembered := partitions.Indexes{}
 	maps.Copy(remembered, v.Partitions.Remember)
-	wanted := partitions.Compile(c.ForTables(), settings, t, remembered)
+	wanted := partitions.Compile(merged, settings, t, remembered)
 	var unable diag.List
 	for _, o := range wanted.Overflows {
 		unable.Add(diag.Position{}, "%s", wanted.Explain(o, t))
@@ -174,8 +181,37 @@ func (d *Server) PartitionRows(file string, c *partitions.Selected, settings par
 	for p := range t.Ports {
 		rows = appendChanges(rows, t, topo.PortIdx(p), wanted.Want[p])
 	}
-	head.InForce = len(rows) == before && v.Partitions.Policy == c.ForTables() && v.Partitions.Settings == settings
+	head.InForce = len(rows) == before && samePolicy(v.Partitions.Policy, merged) && v.Partitions.Settings == settings
 	return rows
+}
+
+// beside is a policy with the partitions of callers.
+func (d *Server) beside(file *partitions.Policy) *partitions.Policy {
+	if shell := d.shell.Load(); shell != nil {
+		if state := shell.Registered(); state != nil {
+			return callers.Of(state, nil).Beside(file)
+		}
+	}
+	return file
+}
+
+// samePolicy reports whether two policies have the same file and the same partitions of callers.
+func samePolicy(a, b *partitions.Policy) bool {
+	if a == nil || b == nil || a.Number == 0 || b.Number == 0 {
+		return a == b
+	}
+	return a.File == b.File && a.Number == b.Number
+}
+
+// held are warnings about the lines of a file by which partitions of callers are not in force.
+func held(p *partitions.Policy) (list diag.List) {
+	if p != nil {
+		for i := range p.Held {
+			list.Add(p.Held[i].By.Position, "partition %s of a caller, %s, is held as long as the file has this P_Key or name",
+				p.Held[i].Name, p.Held[i].Key)
+		}
+	}
+	return list
 }
 
 // appendFindings adds the findings about a file; some have no line.

@@ -41,6 +41,9 @@ type Config struct {
 	// between decisions; nil without a configuration.
 	Isolate func(port, peer perf.Key, until time.Time) error
 	Heal    func(port, peer perf.Key, forget func()) error
+	// CallerRules are the rules of orders about partitions, which the caller may change; they are nil before the
+	// manager has its port.
+	CallerRules func() *CallerRules
 	// Tenants is what security tenants would change; nil without a configuration.
 	Tenants func() (*sweep.Policy, []ctl.SettingChange, error)
 }

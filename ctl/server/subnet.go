@@ -18,6 +18,7 @@ import (
 	"ibsm/manager"
 	"ibsm/opensm/dump"
 	"ibsm/opensm/names"
+	"ibsm/partitions"
 	"ibsm/perf"
 	"ibsm/perf/congestion"
 	"ibsm/perf/sick"
@@ -37,12 +38,13 @@ type subnet struct {
 	registered *registry.State // nil for nothing
 	names      names.Map       // that the operator gave to nodes
 	status     *ctl.SubnetStatus
-	loads      func() []uint32     // quality.Loads, computed on first use
-	finder     func() *path.Finder // made on first use
-	railsOf    func() *rails.Rails // found on first use
-	hostsOf    func() *hosts       // found on first use
-	past       *history.Keeper     // nil without history
-	refusals   func() []sa.Refusal // nil without a manager
+	loads      func() []uint32                            // quality.Loads, computed on first use
+	finder     func() *path.Finder                        // made on first use
+	railsOf    func() *rails.Rails                        // found on first use
+	hostsOf    func() *hosts                              // found on first use
+	hostIndex  func() *partitions.HostIndex[topo.PortIdx] // the same, for members of partitions
+	past       *history.Keeper                            // nil without history
+	refusals   func() []sa.Refusal                        // nil without a manager
 	// offending are the ports whose requests the SA dropped; nil without a manager.
 	offending func() []sa.Offender
 	// droppedPackets are those that traps report, the latest first; nil without a manager.
@@ -73,6 +75,7 @@ func newSubnet(v *view.View, reg *registry.State) *subnet {
 	s.finder = sync.OnceValue(func() *path.Finder { return path.New(v) })
 	s.railsOf = sync.OnceValue(func() *rails.Rails { return rails.Find(v.Topo) })
 	s.hostsOf = sync.OnceValue(s.findHosts)
+	s.hostIndex = sync.OnceValue(func() *partitions.HostIndex[topo.PortIdx] { return partitions.HostsOf(v.Topo) })
 	s.status = s.count()
 	return s
 }

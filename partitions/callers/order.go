@@ -186,12 +186,18 @@ func (r *Rules) Edit(state *registry.State, name string, edit *Edit, match Match
 		return nil, err
 	}
 	o := r.order(state)
+	added := make(map[registry.MemberKey]bool, len(add))
+	for i := range add {
+		added[add[i].key(was.Key)] = true
+	}
+	removed := map[registry.MemberKey]bool{}
 	for i := range edit.Remove {
 		k := edit.Remove[i].key(was.Key)
-		if slices.ContainsFunc(edit.Add, func(m Member) bool { return m.key(was.Key) == k }) {
+		if added[k] {
 			return nil, refuse(Wrong, "remove", "member %s is both added and removed", edit.Remove[i].name())
 		}
-		if _, member := state.PartitionMember(k); member {
+		if _, member := state.PartitionMember(k); member && !removed[k] {
+			removed[k] = true
 			o.remove(k)
 		}
 	}
@@ -211,7 +217,7 @@ func (r *Rules) Delete(state *registry.State, name string, match Match) (*Done, 
 	}
 	if !is {
 		if p := r.of(0, name); p != nil {
-			return nil, refuse(Conflict, "name", "%s has the partition %q: change it there", where(p), name)
+			return nil, refuse(Conflict, "name", "%s has the partition %q: change it there", p.Where(), name)
 		}
 		return &Done{}, nil
 	}
@@ -245,14 +251,14 @@ func (r *Rules) fileHas(key mad.PKey, name string) error {
 	case p == nil:
 		return nil
 	case p.Key == key.Base():
-		return refuse(Conflict, "pkey", "%s has P_Key %s, as partition %q: change it there", where(p), p.Key, p.Name)
+		return refuse(Conflict, "pkey", "%s has P_Key %s, as partition %q: change it there", p.Where(), p.Key, p.Name)
 	}
-	return refuse(Conflict, "name", "%s has a partition %q, with P_Key %s: change it there", where(p), p.Name, p.Key)
+	return refuse(Conflict, "name", "%s has a partition %q, with P_Key %s: change it there", p.Where(), p.Name, p.Key)
 }
 
 func (r *Rules) missing(name string) error {
 	if p := r.of(0, name); p != nil {
-		return refuse(Conflict, "name", "%s has the partition %q: change it there", where(p), name)
+		return refuse(Conflict, "name", "%s has the partition %q: change it there", p.Where(), name)
 	}
 	return refuse(Missing, "", "there is no partition %q", name)
 }

@@ -3,7 +3,6 @@ package callers
 import (
 	"slices"
 
-	"ibsm/conf/diag"
 	"ibsm/mad"
 	"ibsm/partitions"
 	"ibsm/registry"
@@ -103,13 +102,21 @@ func (s *Set) Beside(file *partitions.Policy) *partitions.Policy {
 		}
 	}
 	has := newOwner(file)
-	parts := s.parts
-	if slices.ContainsFunc(parts, func(p partitions.Partition) bool { return has.of(p.Key, p.Name) != nil }) {
+	parts, held := s.parts, []partitions.Held(nil)
+	for i := range s.parts {
+		p := &s.parts[i]
+		if by := has.of(p.Key, p.Name); by != nil {
+			held = append(held, partitions.Held{Name: p.Name, Key: p.Key, By: by})
+		}
+	}
+	if len(held) > 0 {
 		parts = slices.DeleteFunc(slices.Clone(parts), func(p partitions.Partition) bool {
 			return has.of(p.Key, p.Name) != nil
 		})
 	}
-	return base.WithPartitions(parts, s.number, owned)
+	merged := base.WithPartitions(parts, s.number, owned)
+	merged.Held = held
+	return merged
 }
 
 // Groups are the groups of the partitions in a policy that callers have put, as the SA registers them.
@@ -148,12 +155,4 @@ func (o *owner) of(key mad.PKey, name string) *partitions.Partition {
 		return p
 	}
 	return o.byName[name]
-}
-
-// where is the place of a partition of a file for a message.
-func where(p *partitions.Partition) string {
-	if p.Position == (diag.Position{}) || p.Position.Line == 0 {
-		return "the partition file" // by its default partition, which stands in no line
-	}
-	return p.Position.String()
 }

@@ -3,6 +3,7 @@ package callers
 import (
 	"fmt"
 	"slices"
+	"sync"
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
@@ -41,16 +42,41 @@ type Facts struct {
 	File   *partitions.Policy // of the partition file in force; nil where there is none
 	Tables *partitions.Tables // of the view; nil where the subnet is not known
 	Topo   *topo.Topo         // of the view
-	hosts  *partitions.HostIndex[topo.PortIdx]
+	// Hosts are those of Topo; nil for such a function of partitions.HostsOf.
+	Hosts func() *partitions.HostIndex[topo.PortIdx]
+
+	// made on first use
+	has       *owner
+	overflows map[topo.PortIdx]*partitions.Overflow
+}
+
+// Held says why a partition is not in force; "" if it is.
+func (f *Facts) Held(p *registry.Partition) string {
+	if f.has == nil {
+		has := newOwner(f.File)
+		f.has = &has
+	}
+	if in := f.has.of(p.Key, p.Name); in != nil {
+		return fmt.Sprintf("%s has P_Key %s, as partition %q", in.Where(), in.Key, in.Name)
+	}
+	return ""
+}
+
+// overflow is the port that cannot hold all its P_Keys, nil if it can.
+func (f *Facts) overflow(p topo.PortIdx) *partitions.Overflow {
+	if f.overflows == nil {
+		f.overflows = make(map[topo.PortIdx]*partitions.Overflow, len(f.Tables.Overflows))
+		for i := range f.Tables.Overflows {
+			o := &f.Tables.Overflows[i]
+			f.overflows[o.Port] = o
+		}
+	}
+	return f.overflows[p]
 }
 
 // Rows are the members of a partition with their states, in order of MemberKey and port.
 func (f *Facts) Rows(state *registry.State, p *registry.Partition) (rows []Row) {
-	has := newOwner(f.File)
-	held := ""
-	if in := has.of(p.Key, p.Name); in != nil {
-		held = fmt.Sprintf("%s has P_Key %s, as partition %q", where(in), in.Key, in.Name)
-	}
+	held := f.Held(p)
 	decides := map[topo.PortIdx]registry.MemberKey{} // of those that name a port the last one
 	for m := range state.PartitionMembers(p.Key) {
 		ports, why := f.portsOf(&m.MemberKey)
@@ -93,10 +119,10 @@ func (f *Facts) portsOf(k *registry.MemberKey) (ports []topo.PortIdx, why string
 		}
 		return nil, "no port with this GUID has been seen"
 	}
-	if f.hosts == nil {
-		f.hosts = partitions.HostsOf(f.Topo)
+	if f.Hosts == nil {
+		f.Hosts = sync.OnceValue(func() *partitions.HostIndex[topo.PortIdx] { return partitions.HostsOf(f.Topo) })
 	}
-	ports, claimed := f.hosts.Find(k.Host)
+	ports, claimed := f.Hosts().Find(k.Host)
 	if len(claimed) > 0 {
 		return nil, "two nodes have this name: name the ports by GUID"
 	}
@@ -110,12 +136,10 @@ func (f *Facts) judge(row *Row) (State, string) {
 	if f.Tables == nil || f.Tables.Policy == nil || f.Tables.Policy.Number < row.Number {
 		return Pending, "the manager has not written it yet"
 	}
-	for i := range f.Tables.Overflows {
-		if o := &f.Tables.Overflows[i]; o.Port == row.At && slices.ContainsFunc(o.Left, func(k mad.PKey) bool {
-			return k.Base() == row.Key
-		}) {
-			return Failed, fmt.Sprintf("the P_Key table of the port is full: it has %d entries", o.Size)
-		}
+	if o := f.overflow(row.At); o != nil && slices.ContainsFunc(o.Left, func(k mad.PKey) bool {
+		return k.Base() == row.Key
+	}) {
+		return Failed, fmt.Sprintf("the P_Key table of the port is full: it has %d entries", o.Size)
 	}
 	switch {
 	case !port.Seen || port.PKeys == nil:

@@ -1,0 +1,329 @@
+package ctl
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"ibsm/partitions/callers"
+)
+
+// PartitionSource is the partitions of the file and of callers. All methods are safe for concurrent use.
+type PartitionSource interface {
+	// ChangePartition carries an order out, and returns when the change is stored and mirrored. The error may be a
+	// callers.Refusal.
+	ChangePartition(o *PartitionOrder) (*PartitionChanged, error)
+	// Partition is one with its members. With ready it waits, until ctx is done, until the partition is ready.
+	Partition(ctx context.Context, name string, ready bool) (*Partition, error)
+	// Partitions are those of the file and then those of callers, by P_Key.
+	Partitions(q *PartitionQuery) (iter.Seq[*Partition], error)
+	// ExportPartitions is those of callers as partitions.conf.
+	ExportPartitions() ([]byte, error)
+}
+
+// PartitionOrder is a change of a partition of callers: one of Put, Edit and Delete.
+type PartitionOrder struct {
+	Name   string
+	Put    *callers.Wanted
+	Edit   *callers.Edit
+	Delete bool
+	Match  callers.Match
+	// Strict refuses the order if a host that it names is not known, or the P_Key table of a member is full.
+	Strict bool
+}
+
+// PartitionChanged is what has become of a PartitionOrder.
+type PartitionChanged struct {
+	Name    string    `json:"name"`
+	PKey    string    `json:"pkey,omitempty"`   // "" of a partition that was gone already
+	Number  uint64    `json:"number,omitempty"` // of the last change of the partition
+	ETag    string    `json:"etag,omitempty"`   // the same for If-Match; "" of a partition that is gone
+	Since   time.Time `json:"since,omitzero"`   // of that change
+	Created bool      `json:"created"`
+	Changed bool      `json:"changed"` // false if nothing had to be done
+	Put     int       `json:"put"`     // members that were added or changed
+	Removed int       `json:"removed"` // members
+	// Mirrored is false if a standby did not acknowledge the change within two seconds.
+	Mirrored bool `json:"mirrored"`
+}
+
+// PartitionQuery says which partitions a list has; the zero value is all.
+type PartitionQuery struct {
+	Name, PKey string
+	Host, GUID string // with this member
+	Origin     string // file or caller
+	Members    bool   // with members
+}
+
+// Origins of partitions.
+const (
+	OfFile   = "file"
+	OfCaller = "caller"
+)
+
+// Partition is a partition with its state.
+type Partition struct {
+	Name     string    `json:"name"`
+	PKey     string    `json:"pkey"`
+	Origin   string    `json:"origin"`             // OfFile or OfCaller
+	Position string    `json:"position,omitempty"` // in the file
+	Note     string    `json:"note,omitempty"`
+	IPoIB    bool      `json:"ipoib"`
+	MTU      int       `json:"mtu,omitempty"`  // of the group, in bytes
+	Rate     float64   `json:"rate,omitempty"` // of the group, in Gb/s
+	SL       uint8     `json:"sl,omitempty"`
+	Scope    uint8     `json:"scope,omitempty"`
+	QKey     string    `json:"qkey,omitempty"`
+	ETag     string    `json:"etag,omitempty"` // of a caller's
+	Number   uint64    `json:"number,omitempty"`
+	Since    time.Time `json:"since,omitzero"`
+	Held     string    `json:"held,omitempty"` // why a caller's is not in force
+	// Ready says that all members are applied, or have not been seen.
+	Ready  bool           `json:"ready"`
+	States map[string]int `json:"states"` // number of members by state
+	// Members are the members; nil where they were not asked for. Those of the file are ports.
+	Members []PartitionMember `json:"members,omitzero"`
+}
+
+// PartitionMember is a member with its state. Exactly one of GUID and Host is set.
+type PartitionMember struct {
+	GUID       string       `json:"guid,omitempty"`
+	Host       string       `json:"host,omitempty"`
+	Membership string       `json:"membership"`
+	Index0     bool         `json:"index0,omitempty"`
+	State      string       `json:"state,omitempty"` // the worst one of its ports
+	Why        string       `json:"why,omitempty"`
+	Since      time.Time    `json:"since,omitzero"` // it is a member like this
+	Ports      []MemberPort `json:"ports,omitempty"`
+}
+
+// MemberPort is a port that a member is.
+type MemberPort struct {
+	GUID  string `json:"guid"`
+	Host  string `json:"host,omitempty"`
+	Desc  string `json:"desc"`
+	Num   uint8  `json:"num"`
+	State string `json:"state"`
+	Why   string `json:"why,omitempty"`
+}
+
+const partitionPath = "/v1/partition/"
+
+// Limits of requests about partitions of callers.
+const (
+	maxPartitionBody = 16 << 20 // bytes
+	maxReady         = 60       // seconds that a request may wait for a partition
+)
+
+// takesPartition reports whether a request has a partition as its body.
+func takesPartition(r *http.Request) bool {
+	return (r.Method == http.MethodPut || r.Method == http.MethodPatch) &&
+		strings.HasPrefix(r.URL.Path, partitionPath)
+}
+
+// partitionSource returns the Source of partitions.
+func (s *Server) partitionSource() (PartitionSource, error) {
+	return s.cfg.Partitions, has(s.cfg.Partitions != nil, "partitions")
+}
+
+// putPartition makes a partition what the body says.
+func (s *Server) putPartition(w http.ResponseWriter, r *http.Request) error {
+	o := &PartitionOrder{Name: r.PathValue("name")}
+	err := s.partitionBody(w, r, func(body io.Reader) (err error) {
+		o.Put, err = parseWanted(body, o.Name)
+		return err
+	})
+	return s.changePartition(w, r, o, err)
+}
+
+// patchPartition adds and removes the members in the body.
+func (s *Server) patchPartition(w http.ResponseWriter, r *http.Request) error {
+	o := &PartitionOrder{Name: r.PathValue("name")}
+	err := s.partitionBody(w, r, func(body io.Reader) (err error) {
+		o.Edit, err = parseEdit(body)
+		return err
+	})
+	return s.changePartition(w, r, o, err)
+}
+
+func (s *Server) deletePartition(w http.ResponseWriter, r *http.Request) error {
+	return s.changePartition(w, r, &PartitionOrder{Name: r.PathValue("name"), Delete: true}, nil)
+}
+
+// partitionBody parses the body of a request. Long ones are parsed a few at a time.
+func (s *Server) partitionBody(w http.ResponseWriter, r *http.Request, parse func(io.Reader) error) error {
+	control := w.(*patient).control
+	if r.ContentLength < 0 || r.ContentLength > shortText {
+		if err := s.partitionBodies.take(r.Context()); err != nil {
+			return err
+		}
+		defer s.partitionBodies.end()
+		control.SetReadDeadline(time.Now().Add(s.cfg.Patience)) // it may have waited for its turn
+	}
+	body := http.MaxBytesReader(w, r.Body, maxPartitionBody)
+	err := parse(body)
+	if large := (*http.MaxBytesError)(nil); errors.As(err, &large) {
+		return fmt.Errorf("%w: the body has more than %d bytes: no more are read", ErrBadRequest, large.Limit)
+	}
+	control.SetReadDeadline(time.Time{}) // as without a body: the reply may take long
+	return err
+}
+
+// changePartition carries an order out, unless err is set, and replies.
+func (s *Server) changePartition(w http.ResponseWriter, r *http.Request, o *PartitionOrder, err error) error {
+	source, none := s.partitionSource()
+	if err = cmp.Or(none, err); err != nil {
+		return err
+	}
+	strict := r.URL.Query().Get("strict")
+	if o.Strict = strict == "1" || strict == "true"; !o.Strict && strict != "" && strict != "0" && strict != "false" {
+		return fmt.Errorf("%w: parameter strict=%q: expected true or false", ErrBadRequest, strict)
+	}
+	if err = known(r, "strict"); err != nil {
+		return err
+	}
+	if o.Match, err = matchOf(r.Header); err != nil {
+		return err
+	}
+	done, err := source.ChangePartition(o)
+	if done != nil && (done.Changed || !done.Mirrored) { // also where the error is that the store cannot be written
+		s.logPartition(o, done)
+	}
+	if err != nil {
+		if errors.Is(err, ErrNotNow) {
+			w.Header().Set("Retry-After", "1")
+		}
+		return err
+	}
+	status := http.StatusOK
+	if done.Created {
+		status = http.StatusCreated
+	}
+	if done.ETag != "" {
+		w.Header().Set("ETag", done.ETag)
+	}
+	s.reply(w, status, done)
+	return nil
+}
+
+// logPartition logs a change, which is an event then.
+func (s *Server) logPartition(o *PartitionOrder, done *PartitionChanged) {
+	what := "changed"
+	switch {
+	case done.Created:
+		what = "created"
+	case o.Delete:
+		what = "deleted"
+	}
+	log, text := s.cfg.Logger.Info, "a caller's partition was "+what
+	if !done.Mirrored {
+		log, text = s.cfg.Logger.Warn, text+", and no standby has acknowledged it within two seconds"
+	}
+	log(text, "partition", done.Name, "pkey", done.PKey, "number", done.Number, "put", done.Put, "removed", done.Removed)
+}
+
+// ETag is the tag of the state of a partition after a change.
+func ETag(number uint64) string { return `"` + strconv.FormatUint(number, 10) + `"` }
+
+// matchOf is the condition of a request.
+func matchOf(h http.Header) (m callers.Match, err error) {
+	if none := strings.Join(h.Values("If-None-Match"), ", "); none != "" {
+		if m.Absent = none == "*"; !m.Absent {
+			return m, fmt.Errorf("%w: header If-None-Match: %s: expected *", ErrBadRequest, none)
+		}
+	}
+	tag := strings.Join(h.Values("If-Match"), ", ")
+	if tag == "" {
+		return m, nil
+	}
+	number, left := strings.CutPrefix(tag, `"`)
+	number, right := strings.CutSuffix(number, `"`)
+	if m.Number, err = strconv.ParseUint(number, 10, 64); err != nil || m.Number == 0 || !left || !right || m.Absent {
+		return m, fmt.Errorf("%w: header If-Match: %s: expected one ETag, such as \"12\", and no If-None-Match",
+			ErrBadRequest, tag)
+	}
+	return m, nil
+}
+
+// partition answers with a partition, with wait=ready when it is ready or the time is over.
+func (s *Server) partition(w http.ResponseWriter, r *http.Request) error {
+	source, err := s.partitionSource()
+	seconds, wrong := number(r, "seconds", 16)
+	wait := r.URL.Query().Get("wait")
+	if err = cmp.Or(err, known(r, "wait", "seconds"), wrong); err != nil {
+		return err
+	}
+	switch {
+	case wait != "" && wait != "ready":
+		err = fmt.Errorf("%w: parameter wait=%q: expected ready", ErrBadRequest, wait)
+	case r.URL.Query().Has("seconds") && (wait == "" || seconds < 1 || seconds > maxReady):
+		err = fmt.Errorf("%w: parameter seconds=%d: expected 1 to %d, with wait=ready", ErrBadRequest, seconds, maxReady)
+	}
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), time.Duration(cmp.Or(seconds, maxReady/2))*time.Second)
+	defer cancel()
+	p, err := source.Partition(ctx, r.PathValue("name"), wait == "ready")
+	if err != nil {
+		return err
+	}
+	if p.ETag != "" {
+		w.Header().Set("ETag", p.ETag)
+	}
+	s.reply(w, http.StatusOK, p)
+	return nil
+}
+
+// partitionList answers with partitions.
+func (s *Server) partitionList(w http.ResponseWriter, r *http.Request) error {
+	source, err := s.partitionSource()
+	members, wrong := flag(r, "members")
+	if err = cmp.Or(err, known(r, "name", "pkey", "host", "guid", "origin", "members"), wrong); err != nil {
+		return err
+	}
+	query := r.URL.Query()
+	q := &PartitionQuery{Name: query.Get("name"), PKey: query.Get("pkey"), Host: query.Get("host"),
+		GUID: query.Get("guid"), Origin: query.Get("origin"), Members: members}
+	if q.Origin != "" && q.Origin != OfFile && q.Origin != OfCaller {
+		return fmt.Errorf("%w: parameter origin=%q: expected %s or %s", ErrBadRequest, q.Origin, OfFile, OfCaller)
+	}
+	rows, err := source.Partitions(q)
+	if err != nil {
+		return err
+	}
+	sendList(w, "partitions", "", rows)
+	return nil
+}
+
+// exportPartitions answers with the partitions of callers as partitions.conf.
+func (s *Server) exportPartitions(w http.ResponseWriter, r *http.Request) error {
+	source, err := s.partitionSource()
+	if err = cmp.Or(err, known(r)); err != nil {
+		return err
+	}
+	text, err := source.ExportPartitions()
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
+	w.Write(text)
+	return nil
+}
+
+// refusalStatus is the status of each kind of refusal.
+var refusalStatus = map[callers.Kind]int{callers.Wrong: http.StatusBadRequest, callers.Missing: http.StatusNotFound,
+	callers.Conflict: http.StatusConflict, callers.Changed: http.StatusPreconditionFailed,
+	callers.Full: http.StatusInsufficientStorage}
+
+// PartitionPath is the path of a partition.
+func PartitionPath(name string) string { return partitionPath + url.PathEscape(name) }

@@ -1,0 +1,317 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"ibsm/conf/diag"
+	"ibsm/ctl"
+	"ibsm/mad"
+	"ibsm/manager"
+	"ibsm/partitions"
+	"ibsm/partitions/callers"
+	"ibsm/registry"
+	"ibsm/sa"
+	"ibsm/topo"
+)
+
+// CallerRules are those of orders about partitions, as the configuration has them.
+type CallerRules struct {
+	callers.Rules      // without Claimed and Now
+	Mirrored      bool // as in sa.PartitionOrder
+}
+
+// partitionPatience is how long an order may wait for its answer: clients give up after ten seconds.
+const partitionPatience = 8 * time.Second
+
+// errNoPort is the error that there is no manager.
+var errNoPort = fmt.Errorf("%w: the manager is waiting for its port", ctl.ErrNotNow)
+
+// callerRules are the rules in force, with the manager that they are for.
+func (d *Server) callerRules() (*manager.Shell, *CallerRules, error) {
+	shell := d.shell.Load()
+	if shell == nil || d.cfg.CallerRules == nil {
+		return nil, nil, errNoPort
+	}
+	rules := d.cfg.CallerRules()
+	if rules == nil {
+		return nil, nil, errNoPort
+	}
+	return shell, rules, nil
+}
+
+// ChangePartition carries an order out.
+func (d *Server) ChangePartition(o *ctl.PartitionOrder) (*ctl.PartitionChanged, error) {
+	shell, rules, err := d.callerRules()
+	if err != nil {
+		return nil, err
+	}
+	s := d.subnet()
+	if s != nil {
+		rules.Claimed = s.claimed
+	}
+	out := &ctl.PartitionChanged{Name: o.Name}
+	answers := make(chan sa.PartitionAnswer, 1)
+	shell.Order(sa.PartitionOrder{Mirrored: rules.Mirrored, Answer: func(a sa.PartitionAnswer) { answers <- a },
+		Decide: func(state *registry.State, now int64) (*callers.Done, error) {
+			rules.Now = now
+			done, err := decide(&rules.Rules, state, o)
+			if err != nil {
+				return nil, err
+			}
+			count(out, state, done)
+			if o.Strict {
+				err = s.strict(state, done)
+			}
+			return done, err
+		}})
+	select {
+	case a := <-answers:
+		return changed(out, &a)
+	case <-time.After(partitionPatience):
+		return nil, fmt.Errorf("%w: the manager does not answer: the partition may have been changed or not", ctl.ErrNotNow)
+	}
+}
+
+// decide makes the changes of an order.
+func decide(rules *callers.Rules, state *registry.State, o *ctl.PartitionOrder) (*callers.Done, error) {
+	switch {
+	case o.Put != nil:
+		return rules.Put(state, o.Put, o.Match)
+	case o.Edit != nil:
+		return rules.Edit(state, o.Name, o.Edit, o.Match)
+	}
+	return rules.Delete(state, o.Name, o.Match)
+}
+
+// count counts the members that an order changes.
+func count(out *ctl.PartitionChanged, state *registry.State, done *callers.Done) {
+	for _, c := range done.Changes {
+		switch c := c.(type) {
+		case registry.PutPartitionMember:
+			out.Put++
+		case registry.DeletePartitionMember:
+			out.Removed++
+		case registry.DeletePartition:
+			for range state.PartitionMembers(c.Key) {
+				out.Removed++
+			}
+		}
+	}
+}
+
+// changed is the reply to an order that was answered.
+func changed(out *ctl.PartitionChanged, a *sa.PartitionAnswer) (*ctl.PartitionChanged, error) {
+	if a.Done != nil {
+		p := &a.Done.Partition
+		out.Created, out.Changed, out.Mirrored = a.Done.Created, len(a.Done.Changes) > 0, !a.Unmirrored
+		if p.Key != 0 {
+			out.PKey, out.Number, out.Since = p.Key.String(), p.Number, time.Unix(p.Since, 0).UTC()
+		}
+		if puts := slices.ContainsFunc(a.Done.Changes, func(c registry.Change) bool {
+			_, is := c.(registry.PutPartition)
+			return is
+		}); puts || !out.Changed && p.Key != 0 {
+			out.ETag = ctl.ETag(p.Number)
+		}
+	} else {
+		out = nil
+	}
+	for _, busy := range []error{sa.ErrNotMaster, sa.ErrNotMirrored, sa.ErrNotStored, sa.ErrBusy} {
+		if errors.Is(a.Err, busy) {
+			return out, fmt.Errorf("%w: %w", ctl.ErrNotNow, a.Err)
+		}
+	}
+	return out, a.Err
+}
+
+// claimed is the NodeDescription that two nodes have of a host; "" for none.
+func (s *subnet) claimed(host string) string {
+	if _, claimed := s.hostIndex().Find(host); len(claimed) == 0 {
+		return ""
+	}
+	t, seen := s.view.Topo, map[string]bool{}
+	for i := range t.Nodes {
+		desc := t.Nodes[i].Desc.String()
+		if t.Nodes[i].Type != mad.CA || ctl.HostName(desc) != host {
+			continue
+		}
+		if seen[desc] {
+			return desc
+		}
+		seen[desc] = true
+	}
+	return host
+}
+
+// memberPorts are the ports that a member is now.
+func (s *subnet) memberPorts(k *registry.MemberKey) (ports []topo.PortIdx) {
+	if k.Host != "" {
+		ports, _ = s.hostIndex().Find(k.Host)
+		return ports
+	}
+	if p := s.view.Topo.FindPort(k.Port); p != topo.None {
+		ports = []topo.PortIdx{p}
+	}
+	return ports
+}
+
+// strict refuses changes with a host that is not known, or a member whose P_Key table is full.
+func (s *subnet) strict(state *registry.State, done *callers.Done) error {
+	if s == nil {
+		return sa.ErrNotMaster
+	}
+	var newer []mad.PKey // P_Keys of partitions that the tables do not have yet
+	for p := range state.Partitions() {
+		if p.Key != done.Partition.Key && p.Number > s.policyNumber() {
+			newer = append(newer, p.Key)
+		}
+	}
+	for _, c := range done.Changes {
+		c, is := c.(registry.PutPartitionMember)
+		if !is {
+			continue
+		}
+		ports := s.memberPorts(&c.MemberKey)
+		if len(ports) == 0 && c.Host != "" {
+			return &callers.Refusal{Kind: callers.Conflict, Field: "host",
+				Text: fmt.Sprintf("strict: no host named %q has been seen", c.Host)}
+		}
+		for _, p := range ports {
+			if size := s.view.Topo.Nodes[s.view.Topo.Ports[p].Node].PKeyTableSize(s.view.Topo.Ports[p].Num); s.keysWith(state,
+				p, &c.PartitionMember, newer) > size {
+				return &callers.Refusal{Kind: callers.Conflict, Field: "members",
+					Text: fmt.Sprintf("strict: the P_Key table of port %v is full: it has %d entries",
+						s.view.Topo.Ports[p].GUID, size)}
+			}
+		}
+	}
+	return nil
+}
+
+// policyNumber is that of the policy of the tables; 0 if there is none.
+func (s *subnet) policyNumber() uint64 {
+	if parts := s.view.Partitions; parts != nil && parts.Policy != nil {
+		return parts.Policy.Number
+	}
+	return 0
+}
+
+// keysWith is how many entries the table of a port needs if it becomes a member.
+func (s *subnet) keysWith(state *registry.State, p topo.PortIdx, m *registry.PartitionMember, newer []mad.PKey) int {
+	port := &s.view.Topo.Ports[p]
+	table := s.view.Partitions.Table(s.view.Topo, p)
+	n := 1
+	if partitions.Membership(m.Membership) == partitions.Both && s.view.Partitions != nil &&
+		s.view.Partitions.Settings.AllowBoth {
+		n = 2
+	}
+	for _, k := range table.Keys() {
+		if k.Valid() && k.Base() != m.Key {
+			n++
+		}
+	}
+	host := ctl.HostName(s.view.Topo.Nodes[port.Node].Desc.String())
+	for _, key := range newer {
+		_, byGUID := state.PartitionMember(registry.MemberKey{Key: key, Port: port.GUID})
+		_, byHost := state.PartitionMember(registry.MemberKey{Key: key, Host: host})
+		if _, has := table.Find(key); (byGUID || byHost) && !has {
+			n++
+		}
+	}
+	return n
+}
+
+// Partition is a partition with its members, when it is ready if that is awaited.
+func (d *Server) Partition(ctx context.Context, name string, ready bool) (*ctl.Partition, error) {
+	for {
+		d.mu.Lock()
+		next := d.nextView
+		d.mu.Unlock()
+		p, err := d.partitionNamed(name)
+		if err != nil || !ready || p.Ready {
+			return p, err
+		}
+		select {
+		case <-next:
+		case <-ctx.Done():
+			return p, nil
+		}
+	}
+}
+
+// partitionNamed is the partition with a name: a caller's, or one of the file.
+func (d *Server) partitionNamed(name string) (*ctl.Partition, error) {
+	l, err := d.partitionLister(true)
+	if err != nil {
+		return nil, err
+	}
+	if p, is := l.state.PartitionNamed(name); is {
+		return l.ofCaller(&p), nil
+	}
+	var found *partitions.Partition
+	var names []string
+	for i := range l.file() {
+		p := &l.file()[i]
+		names = append(names, p.Name)
+		switch {
+		case p.Name != name:
+		case found != nil:
+			return nil, fmt.Errorf(
+				"%w: several partitions of the file are named %q: GET /v1/partition?name=NAME&members=1 lists them",
+				ctl.ErrBadRequest, name)
+		default:
+			found = p
+		}
+	}
+	if found != nil {
+		return l.ofFile(found), nil
+	}
+	for p := range l.state.Partitions() {
+		names = append(names, p.Name)
+	}
+	return nil, fmt.Errorf("%w: there is no partition %q%s", ctl.ErrNotFound, name, diag.Meant(name, names))
+}
+
+// Partitions are the partitions of the file and of callers that a query selects.
+func (d *Server) Partitions(q *ctl.PartitionQuery) (iter.Seq[*ctl.Partition], error) {
+	l, err := d.partitionLister(q.Members)
+	if err != nil {
+		return nil, err
+	}
+	selects, err := l.filter(q)
+	if err != nil {
+		return nil, err
+	}
+	return func(yield func(*ctl.Partition) bool) {
+		if q.Origin != ctl.OfCaller {
+			for i := range l.file() {
+				p := &l.file()[i]
+				if selects.file(p) && !yield(l.ofFile(p)) {
+					return
+				}
+			}
+		}
+		if q.Origin == ctl.OfFile {
+			return
+		}
+		for p := range l.state.Partitions() {
+			if selects.caller(&p) && !yield(l.ofCaller(&p)) {
+				return
+			}
+		}
+	}, nil
+}
+
+// ExportPartitions is the partitions of callers as partitions.conf.
+func (d *Server) ExportPartitions() ([]byte, error) {
+	l, err := d.partitionLister(false)
+	if err != nil {
+		return nil, err
+	}
+	return callers.Export(l.state), nil
+}

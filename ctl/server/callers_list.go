@@ -1,0 +1,220 @@
+package server
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"ibsm/ctl"
+	"ibsm/mad"
+	"ibsm/partitions"
+	"ibsm/partitions/callers"
+	"ibsm/registry"
+	"ibsm/topo"
+)
+
+// partitionLister describes partitions for clients. It is for one request.
+type partitionLister struct {
+	*subnet // nil where the subnet is not known
+	state   *registry.State
+	facts   callers.Facts
+	members bool                        // are shown
+	holders map[mad.PKey][]topo.PortIdx // by P_Key of the file: ports that have it, or will
+}
+
+func (d *Server) partitionLister(members bool) (*partitionLister, error) {
+	shell, rules, err := d.callerRules()
+	if err != nil {
+		return nil, err
+	}
+	l := &partitionLister{subnet: d.subnet(), state: shell.Registered(), members: members,
+		facts: callers.Facts{File: rules.File}}
+	if l.state == nil {
+		return nil, errNoPort
+	}
+	if l.subnet == nil {
+		return l, nil
+	}
+	l.facts.Tables, l.facts.Topo, l.facts.Hosts = l.view.Partitions, l.view.Topo, l.hostIndex
+	l.holders = map[mad.PKey][]topo.PortIdx{}
+	for _, p := range l.view.Topo.EndPorts {
+		for _, k := range l.view.Partitions.Table(l.view.Topo, p).Keys() {
+			// the two keys of a partition are one port
+			if ports := l.holders[k.Base()]; k.Valid() && (len(ports) == 0 || ports[len(ports)-1] != p) {
+				l.holders[k.Base()] = append(ports, p)
+			}
+		}
+	}
+	return l, nil
+}
+
+// file are the partitions of the partition file.
+func (l *partitionLister) file() []partitions.Partition {
+	if l.facts.File == nil {
+		return nil
+	}
+	return l.facts.File.Partitions
+}
+
+// ofCaller describes a partition of callers.
+func (l *partitionLister) ofCaller(p *registry.Partition) *ctl.Partition {
+	out := &ctl.Partition{Name: p.Name, PKey: p.Key.String(), Origin: ctl.OfCaller, Note: p.Note, IPoIB: p.IPoIB,
+		MTU: p.MTU.Bytes(), Rate: p.Rate.Gbps(), SL: p.SL, Scope: p.Scope, ETag: ctl.ETag(p.Number), Number: p.Number,
+		Since: time.Unix(p.Since, 0).UTC(), Held: l.facts.Held(p), States: map[string]int{}}
+	if p.QKey != 0 {
+		out.QKey = fmt.Sprintf("0x%04x", p.QKey)
+	}
+	rows := l.facts.Rows(l.state, p)
+	for state, n := range callers.Summary(rows) {
+		out.States[state.String()] = n
+	}
+	out.Ready = out.Held == "" && l.subnet != nil && l.policyNumber() >= p.Number && callers.Ready(rows)
+	if l.members {
+		out.Members = l.membersOf(rows)
+	}
+	return out
+}
+
+// membersOf are the members of which there are rows.
+func (l *partitionLister) membersOf(rows []callers.Row) []ctl.PartitionMember {
+	all := []ctl.PartitionMember{}
+	for len(rows) > 0 {
+		n := 1
+		for n < len(rows) && rows[n].MemberKey == rows[0].MemberKey {
+			n++
+		}
+		worst := slices.MaxFunc(rows[:n], func(a, b callers.Row) int { return int(a.State) - int(b.State) })
+		m := ctl.PartitionMember{Host: worst.Host, Membership: partitions.Membership(worst.Membership).String(),
+			Index0: worst.Index0, State: worst.State.String(), Why: worst.Why, Since: time.Unix(worst.Since, 0).UTC()}
+		if worst.Host == "" {
+			m.GUID = worst.Port.String()
+		}
+		for i := range rows[:n] {
+			if row := &rows[i]; row.At != topo.None {
+				m.Ports = append(m.Ports, l.memberPort(row.At, row.State, row.Why))
+			}
+		}
+		all, rows = append(all, m), rows[n:]
+	}
+	return all
+}
+
+func (l *partitionLister) memberPort(p topo.PortIdx, state callers.State, why string) ctl.MemberPort {
+	port := &l.view.Topo.Ports[p]
+	desc := l.view.Topo.Nodes[port.Node].Desc.String()
+	return ctl.MemberPort{GUID: port.GUID.String(), Host: ctl.HostName(desc), Desc: desc, Num: port.Num,
+		State: state.String(), Why: why}
+}
+
+// ofFile describes a partition of the file.
+func (l *partitionLister) ofFile(p *partitions.Partition) *ctl.Partition {
+	out := &ctl.Partition{Name: p.Name, PKey: p.Key.String(), Origin: ctl.OfFile, IPoIB: p.IPoIB, SL: p.SL,
+		States: map[string]int{}}
+	if p.Position.Line > 0 {
+		out.Position = p.Position.String()
+	}
+	if len(p.Groups) > 0 {
+		g := &p.Groups[0]
+		out.MTU, out.Rate, out.QKey = g.MTU.Bytes(), g.Rate.Gbps(), fmt.Sprintf("0x%04x", g.QKey)
+	}
+	if l.members {
+		out.Members = []ctl.PartitionMember{}
+	}
+	for _, at := range l.holders[p.Key] {
+		m := l.holder(at, p.Key)
+		out.States[m.State]++
+		if l.members {
+			out.Members = append(out.Members, m)
+		}
+	}
+	out.Ready = l.subnet != nil && out.States[callers.Pending.String()] == 0
+	return out
+}
+
+// holder is a port that is a member of a partition of the file.
+func (l *partitionLister) holder(p topo.PortIdx, key mad.PKey) ctl.PartitionMember {
+	port, wanted := &l.view.Topo.Ports[p], l.view.Partitions.Table(l.view.Topo, p)
+	full, limited := wanted.Has(key|mad.FullMember), wanted.Has(key)
+	membership := partitions.Full
+	if limited {
+		membership = partitions.Limited
+		if full {
+			membership = partitions.Both
+		}
+	}
+	state, why := callers.Applied, ""
+	if full && !port.PKeys.Has(key|mad.FullMember) || limited && !port.PKeys.Has(key) {
+		state, why = callers.Pending, "the port does not have the P_Key yet"
+	}
+	return ctl.PartitionMember{GUID: port.GUID.String(), Membership: membership.String(),
+		Index0: wanted.Key(0).Base() == key, State: state.String(), Why: why,
+		Ports: []ctl.MemberPort{l.memberPort(p, state, why)}}
+}
+
+// partitionFilter selects partitions.
+type partitionFilter struct {
+	*partitionLister
+	name    string
+	key     mad.PKey               // 0 for any
+	members [][]registry.MemberKey // the partition has one of each
+	ports   [][]topo.PortIdx       // likewise one of the file
+}
+
+// filter is the filter of a query.
+func (l *partitionLister) filter(q *ctl.PartitionQuery) (*partitionFilter, error) {
+	f := &partitionFilter{partitionLister: l, name: q.Name}
+	if q.PKey != "" {
+		n, err := strconv.ParseUint(q.PKey, 0, 16)
+		if f.key = mad.PKey(n).Base(); err != nil || f.key == 0 {
+			return nil, fmt.Errorf("%w: parameter pkey=%q: expected a number such as 0x2fb", ctl.ErrBadRequest, q.PKey)
+		}
+	}
+	if q.GUID != "" {
+		guid, err := mad.ParseGUID(q.GUID)
+		if err != nil {
+			return nil, fmt.Errorf("%w: parameter guid: %w", ctl.ErrBadRequest, err)
+		}
+		f.member(registry.MemberKey{Port: guid})
+	}
+	if q.Host != "" {
+		f.member(registry.MemberKey{Host: q.Host})
+	}
+	return f, nil
+}
+
+// member selects partitions with a port, or with a host or one of its ports.
+func (f *partitionFilter) member(k registry.MemberKey) {
+	keys, ports := []registry.MemberKey{k}, []topo.PortIdx(nil)
+	if f.subnet != nil {
+		ports = f.memberPorts(&k)
+		for _, p := range ports {
+			port := &f.view.Topo.Ports[p]
+			keys = append(keys, registry.MemberKey{Port: port.GUID})
+			if host := ctl.HostName(f.view.Topo.Nodes[port.Node].Desc.String()); k.Host == "" {
+				keys = append(keys, registry.MemberKey{Host: host})
+			}
+		}
+	}
+	f.members, f.ports = append(f.members, keys), append(f.ports, ports)
+}
+
+func (f *partitionFilter) selects(name string, key mad.PKey) bool {
+	return (f.name == "" || f.name == name) && (f.key == 0 || f.key == key)
+}
+
+func (f *partitionFilter) caller(p *registry.Partition) bool {
+	return f.selects(p.Name, p.Key) && !slices.ContainsFunc(f.members, func(keys []registry.MemberKey) bool {
+		return !slices.ContainsFunc(keys, func(k registry.MemberKey) bool {
+			k.Key = p.Key
+			_, is := f.state.PartitionMember(k)
+			return is
+		})
+	})
+}
+
+func (f *partitionFilter) file(p *partitions.Partition) bool {
+	return f.selects(p.Name, p.Key) && !slices.ContainsFunc(f.ports, func(ports []topo.PortIdx) bool {
+		return !slices.ContainsFunc(ports, func(at topo.PortIdx) bool { return slices.Contains(f.holders[p.Key], at) })
+	})
+}
