@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 	"time"
 
 	"ibsm/conf/diag"
@@ -136,7 +137,7 @@ func (s *subnet) claimed(host string) string {
 	}
 	t, seen := s.view.Topo, map[string]bool{}
 	for i := range t.Nodes {
-		desc := t.Nodes[i].Desc.String()
+		desc := strings.TrimSpace(t.Nodes[i].Desc.String())
 		if t.Nodes[i].Type != mad.CA || ctl.HostName(desc) != host {
 			continue
 		}
