@@ -49,7 +49,8 @@ func (s *callersOf) ChangePartition(o *ctl.PartitionOrder) (*ctl.PartitionChange
 		}
 	}
 	return &ctl.PartitionChanged{Name: o.Name, PKey: done.Partition.Key.String(), Number: done.Partition.Number,
-		ETag: ctl.ETag(done.Partition.Number), Created: done.Created, Changed: len(done.Changes) > 0, Mirrored: !s.lost}, nil
+		ETag: ctl.ETag(done.Partition.Number), Created: done.Created, Changed: len(done.Changes) > 0,
+		Mirrored: !s.lost}, nil
 }
 
 func (s *callersOf) Partition(_ context.Context, name string, _ bool) (*ctl.Partition, error) {
@@ -187,7 +188,8 @@ func TestPartitionRequests(t *testing.T) {
 		t.Errorf("not mirrored: %d %s", got.StatusCode, got.text)
 	}
 	const tooLong = 16 << 20
-	if got := b.send("PUT", "/v1/partition/blue", `{"note":"`+strings.Repeat("x", tooLong)+`"}`); got.StatusCode != 400 ||
+	long := `{"note":"` + strings.Repeat("x", tooLong) + `"}`
+	if got := b.send("PUT", "/v1/partition/blue", long); got.StatusCode != 400 ||
 		!strings.Contains(got.text, "more than 16777216 bytes") {
 		t.Errorf("a body that is too long: %d %.200s", got.StatusCode, got.text)
 	}
@@ -201,7 +203,8 @@ func TestWrongFields(t *testing.T) {
 		"guid": "0xb83fd20300a00020", "host": "node-7", "membership": "limited", "index0": "true"}
 	texts, numbers := []string{`""`, `"x y"`, `"-1"`, `"\u0000"`}, []string{"-1", "0.5", "1e9", "7777"}
 	values := map[string][]string{
-		"pkey":  append(texts, numbers[0], "763", "true", "[]", `"0x0"`, `"0x8000"`, `"0x7fff"`, `"0x82fb"`, `"0x10000"`, `"AUTO"`),
+		"pkey": append(texts, numbers[0], "763", "true", "[]", `"0x0"`, `"0x8000"`, `"0x7fff"`, `"0x82fb"`, `"0x10000"`,
+			`"AUTO"`),
 		"note":  {"1", "true", "[]", "{}"},
 		"ipoib": {`"true"`, "1", "[]"},
 		"mtu":   append(numbers, `"2048"`, "4", "true", "{}"),
@@ -229,7 +232,8 @@ func TestWrongFields(t *testing.T) {
 			got := b.send("PUT", "/v1/partition/red", body)
 			var f ctl.Failure
 			if err := json.Unmarshal([]byte(got.text), &f); err != nil || got.StatusCode != 400 ||
-				!strings.Contains(f.Field, field) || !strings.Contains(f.Err, f.Field) || !strings.Contains(f.Err, example[field]) {
+				!strings.Contains(f.Field, field) || !strings.Contains(f.Err, f.Field) ||
+				!strings.Contains(f.Err, example[field]) {
 				t.Errorf("%s: status %d, field %q: %s", body, got.StatusCode, f.Field, f.Err)
 			}
 		}

@@ -183,11 +183,11 @@ func (s *subnet) strict(state *registry.State, done *callers.Done) error {
 				Text: fmt.Sprintf("strict: no host named %q has been seen", c.Host)}
 		}
 		for _, p := range ports {
-			if size := s.view.Topo.Nodes[s.view.Topo.Ports[p].Node].PKeyTableSize(s.view.Topo.Ports[p].Num); s.keysWith(state,
-				p, &c.PartitionMember, newer) > size {
+			port := &s.view.Topo.Ports[p]
+			size := s.view.Topo.Nodes[port.Node].PKeyTableSize(port.Num)
+			if s.keysWith(state, p, &c.PartitionMember, newer) > size {
 				return &callers.Refusal{Kind: callers.Conflict, Field: "members",
-					Text: fmt.Sprintf("strict: the P_Key table of port %v is full: it has %d entries",
-						s.view.Topo.Ports[p].GUID, size)}
+					Text: fmt.Sprintf("strict: the P_Key table of port %v is full: it has %d entries", port.GUID, size)}
 			}
 		}
 	}
