@@ -124,7 +124,7 @@ func (l *sweepLog) walked(fx *effects, found *discover.Result, m names.Map) {
 		fx.log(warn, "a sweep had more findings than are reported", "count", found.FindingsMore)
 	}
 	unanswered := 0
-	for _, f := range replace(fx, &l.walk, now, func(guid mad.GUID) string {
+	for _, f := range replace(fx, &l.walk, atLimit(l.walk.All(), now), func(guid mad.GUID) string {
 		n, known := found.Builder.Find(guid)
 		if !known {
 			return ""
@@ -140,6 +140,25 @@ func (l *sweepLog) walked(fx *effects, found *discover.Result, m names.Map) {
 		})
 		logUnanswered(fx, smp.AttrNodeInfo, found.Findings[at].Route)
 	}
+}
+
+// atLimit are the findings of a walk. Of a kind of which this walk and the one before had as many as a walk keeps, it
+// is chance which these are: those of the one before stand for them.
+func atLimit(was, now []finding.Finding) []finding.Finding {
+	count := map[finding.Kind][2]int{}
+	for i, all := range [...][]finding.Finding{was, now} {
+		for j := range all {
+			n := count[all[j].Kind]
+			n[i]++
+			count[all[j].Kind] = n
+		}
+	}
+	isFull := func(f finding.Finding) bool {
+		n := count[f.Kind]
+		return n[0] >= discover.MaxFindings && n[1] >= discover.MaxFindings
+	}
+	now = slices.DeleteFunc(now, isFull)
+	return append(now, slices.DeleteFunc(slices.Clone(was), func(f finding.Finding) bool { return !isFull(f) })...)
 }
 
 // maxNodeInfos is how many NodeInfos without an answer are logged in OpenSM's words after a walk.
@@ -181,7 +200,7 @@ func (l *sweepLog) viewFindings(out *sweep.Outcome, program []finding.Finding) (
 	for i := range out.Found.Findings[:min(len(out.Found.Findings), view.MaxFindings-len(all))] {
 		all = append(all, out.Found.Findings[i].In(out.Topo))
 	}
-	return withMulticast(all, size-len(all), l.multicast)
+	return withMulticast(all, size-len(all)+out.Found.FindingsMore, l.multicast)
 }
 
 // withMulticast are the findings of a view with others of multicast, and how many more there are.

@@ -2,6 +2,7 @@ package manager
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -52,6 +53,46 @@ func TestLogPortChanges(t *testing.T) {
 		}
 		if t.Failed() {
 			t.Log(got)
+		}
+	}
+}
+
+// TestLogPortChangesLimit: a device that is another multitude of nodes in each sweep does not fill the log.
+func TestLogPortChangesLimit(t *testing.T) {
+	many := &topo.Topo{}
+	for i := range 2 * maxPortChanges {
+		guid := mad.GUID(i + 1)
+		many.Nodes = append(many.Nodes,
+			topo.Node{Type: mad.CA, GUID: guid, First: topo.PortIdx(i), NumPorts: 1, Switch: topo.None})
+		many.Ports = append(many.Ports, topo.Port{GUID: guid, Num: 1, Node: topo.NodeIdx(i), Peer: topo.None})
+		many.EndPorts = append(many.EndPorts, topo.PortIdx(i))
+	}
+	lids := topo.NewLIDs(make([]mad.LID, len(many.Ports)), make([]uint8, len(many.Ports)))
+	some, none := &view.View{Topo: many, LIDs: lids}, &view.View{Topo: &topo.Topo{}, LIDs: topo.NewLIDs(nil, nil)}
+	for _, c := range [][2]*view.View{{none, some}, {some, none}} {
+		fx := newEffects(0)
+		logPortChanges(fx, names.Map{}, c[0], c[1])
+		last := fx.actions[len(fx.actions)-1].(Log)
+		if len(fx.actions) != 2*maxPortChanges+1 || !slices.Contains(last.Args, any(maxPortChanges)) {
+			t.Errorf("%d lines, the last %v", len(fx.actions), last)
+		}
+	}
+}
+
+// TestLogSome: of what one device can cause any number of, so many are logged and the rest is counted.
+func TestLogSome(t *testing.T) {
+	for _, n := range []int{0, 1, maxLogged, maxLogged + 1, 1_000_000} {
+		fx := newEffects(0)
+		logSome(fx, warn, "node removed", make([]mad.GUID, n), func(g *mad.GUID) []any { return []any{"guid", *g} })
+		want := n
+		if n > maxLogged {
+			want = maxLogged + 1
+			if last := fx.actions[len(fx.actions)-1].(Log); !slices.Contains(last.Args, any(n-maxLogged)) {
+				t.Errorf("the last of %d lines: %v", n, last)
+			}
+		}
+		if len(fx.actions) != want {
+			t.Errorf("%d lines of %d", len(fx.actions), n)
 		}
 	}
 }

@@ -3,12 +3,14 @@ package manager
 import (
 	"log/slog"
 
+	"ibsm/mad"
 	osmlog "ibsm/opensm/log"
 	"ibsm/opensm/names"
 	"ibsm/routing"
 	"ibsm/routing/verify"
 	"ibsm/sweep"
 	"ibsm/sweep/discover"
+	"ibsm/sweep/lids"
 )
 
 const (
@@ -31,16 +33,13 @@ type sweepLog struct {
 
 // computed logs what a route task came to before anything is written.
 func (l *sweepLog) computed(fx *effects, r *sweep.SweepPlan, m names.Map) {
-	for _, guid := range r.Lost {
-		fx.log(warn, "node removed: it has not answered for several sweeps", "guid", guid)
-	}
-	for _, conflict := range r.Conflicts {
-		fx.log(warn, "the LID of a port changes: its previous LID belongs to another port", "guid", conflict.Port,
-			"lid", conflict.LID, "owner", conflict.Owner)
-	}
-	for _, k := range r.Reclaimed {
-		fx.log(info, "no LIDs are free: the LIDs of an absent port are reassigned", "guid", k.Port, "lid", k.Base)
-	}
+	logSome(fx, warn, "node removed: it has not answered for several sweeps", r.Lost, func(guid *mad.GUID) []any {
+		return []any{"guid", *guid}
+	})
+	logSome(fx, warn, "the LID of a port changes: its previous LID belongs to another port", r.Conflicts,
+		func(c *lids.Conflict) []any { return []any{"guid", c.Port, "lid", c.LID, "owner", c.Owner} })
+	logSome(fx, info, "no LIDs are free: the LIDs of an absent port are reassigned", r.Reclaimed,
+		func(k *lids.Assignment) []any { return []any{"guid", k.Port, "lid", k.Base} })
 	if r.AR > 0 && r.AR != l.adaptive && !r.RoutesHeld() {
 		fx.log(info, "adaptive routing is on: it stays on at switches whose routes do not change", "switches", r.AR)
 	}
@@ -63,4 +62,14 @@ func (l *sweepLog) computed(fx *effects, r *sweep.SweepPlan, m names.Map) {
 		fx.log(info, line)
 	}
 	fx.log(info, osmlog.TablesConfigured(r.Engine), "kept", r.Keep != routing.KeepNone, "longest", r.Report.Longest)
+}
+
+// logSome logs the first of a list one by one, each with its keys and values, and how many more there are.
+func logSome[T any](fx *effects, level slog.Level, text string, all []T, fields func(*T) []any) {
+	for i := range all[:min(len(all), maxLogged)] {
+		fx.log(level, text, fields(&all[i])...)
+	}
+	if more := len(all) - maxLogged; more > 0 {
+		fx.log(level, "further findings of a kind", "text", text, "count", more)
+	}
 }

@@ -89,7 +89,7 @@ type Machine struct {
 	limit     limit             // what is left of it
 	branches  branches
 	reported  map[finding.Kind]int // how many findings there were
-	// routes to where a GUID of our own node was found again, the first maxFindings: another manager may be there
+	// routes to where a GUID of our own node was found again, the first MaxFindings: another manager may be there
 	duplicates []mad.Route
 	questions  map[uint64]proof.Question // to other managers, by the tag of the request
 	earlier    map[findingAt]bool        // the findings of the previous walk
@@ -150,7 +150,7 @@ type Result struct {
 	// Duplicates are managers that answer elsewhere with a GUID of our own node; Port is that of our own.
 	Duplicates   []SM
 	Findings     []Finding
-	FindingsMore int                // that found no room: see maxFindings
+	FindingsMore int                // that found no room: see MaxFindings
 	Changed      bool               // a switch had PortStateChange set, not cleared before its ports were read
 	Former       map[Place]Resident // see Config.Former
 	Cleared      []mad.GUID         // switches whose PortStateChange was cleared
@@ -457,19 +457,19 @@ func (m *Machine) routeTo(e topo.End) (mad.Route, bool) {
 	return m.routeOut(peer)
 }
 
-// maxFindings is how many findings of a kind a walk keeps: one agent can give cause for as many as it likes.
-const maxFindings = 1024
+// MaxFindings is how many findings of a kind a walk keeps: one agent can give cause for as many as it likes.
+const MaxFindings = 1024
 
 // report adds a finding. A GUID of our own node that was found again may be that of another
 // manager, which is asked.
 func (m *Machine) report(f Finding) {
-	if self := m.b.Self(); self != topo.NoEnd && len(m.duplicates) < maxFindings &&
+	if self := m.b.Self(); self != topo.NoEnd && len(m.duplicates) < MaxFindings &&
 		(f.Kind == finding.DuplicateNodeGUID && f.GUID == m.b.Node(self.Node).GUID ||
 			f.Kind == finding.DuplicatePortGUID && f.GUID == m.b.PortGUID(self)) {
 		m.queue.push(item{kind: kindDuplicate, node: int32(len(m.duplicates))})
 		m.duplicates = append(m.duplicates, f.Other)
 	}
-	if m.reported[f.Kind]++; m.reported[f.Kind] > maxFindings {
+	if m.reported[f.Kind]++; m.reported[f.Kind] > MaxFindings {
 		m.res.FindingsMore++
 		return
 	}
