@@ -17,6 +17,9 @@ func Export(state *registry.State) []byte {
 			fmt.Fprintf(&b, "# %s\n", note)
 		}
 		head := fmt.Sprintf("%s=%s", p.Name, p.Key)
+		if p.SL != 0 { // the last definition decides
+			head += fmt.Sprintf(", sl=%d", p.SL)
+		}
 		var flags strings.Builder
 		if p.IPoIB {
 			flags.WriteString(", ipoib")
@@ -28,9 +31,6 @@ func Export(state *registry.State) []byte {
 					fmt.Fprintf(&flags, ", %s=%d", f.word, f.value)
 				}
 			}
-		}
-		if p.SL != 0 {
-			fmt.Fprintf(&flags, ", sl=%d", p.SL)
 		}
 		var members [2][]string // those with indx0 need a definition of their own
 		for m := range state.PartitionMembers(p.Key) {

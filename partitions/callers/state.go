@@ -79,9 +79,9 @@ func (f *Facts) Rows(state *registry.State, p *registry.Partition) (rows []Row) 
 	held := f.Held(p)
 	decides := map[topo.PortIdx]registry.MemberKey{} // of those that name a port the last one
 	for m := range state.PartitionMembers(p.Key) {
-		ports, why := f.portsOf(&m.MemberKey)
+		ports, why, unseen := f.portsOf(&m.MemberKey)
 		if len(ports) == 0 {
-			rows = append(rows, Row{PartitionMember: m, State: Pending, Why: why, At: topo.None, Unseen: f.Topo != nil})
+			rows = append(rows, Row{PartitionMember: m, State: Pending, Why: why, At: topo.None, Unseen: unseen})
 		}
 		for _, at := range ports {
 			rows = append(rows, Row{PartitionMember: m, At: at})
@@ -108,25 +108,26 @@ func Ready(rows []Row) bool {
 	return !slices.ContainsFunc(rows, func(r Row) bool { return r.State != Applied && !r.Unseen })
 }
 
-// portsOf are the ports of a member; why says why there are none.
-func (f *Facts) portsOf(k *registry.MemberKey) (ports []topo.PortIdx, why string) {
+// portsOf are the ports of a member; why says why there are none, and unseen whether that is because nobody has seen
+// them.
+func (f *Facts) portsOf(k *registry.MemberKey) (ports []topo.PortIdx, why string, unseen bool) {
 	if f.Topo == nil {
-		return nil, "the manager has not read the subnet yet"
+		return nil, "the manager has not read the subnet yet", false
 	}
 	if k.Host == "" {
 		if at := f.Topo.FindPort(k.Port); at != topo.None {
-			return []topo.PortIdx{at}, ""
+			return []topo.PortIdx{at}, "", false
 		}
-		return nil, "no port with this GUID has been seen"
+		return nil, "no port with this GUID has been seen", true
 	}
 	if f.Hosts == nil {
 		f.Hosts = sync.OnceValue(func() *partitions.HostIndex[topo.PortIdx] { return partitions.HostsOf(f.Topo) })
 	}
 	ports, claimed := f.Hosts().Find(k.Host)
 	if len(claimed) > 0 {
-		return nil, "two nodes have this name: name the ports by GUID"
+		return nil, "two nodes have this name: name the ports by GUID", false
 	}
-	return ports, "no host with this name has been seen"
+	return ports, "no host with this name has been seen", true
 }
 
 // judge says whether a port has the P_Key that it is given.
