@@ -311,7 +311,8 @@ func TestBeside(t *testing.T) {
 			file = policyOf(t, c.file)
 		}
 		got := set.Beside(file)
-		if text := strings.Join(names(got), " "); text != c.want || got.Number != 3 || (got.Owned == nil) != (file != nil) {
+		text := strings.Join(names(got), " ")
+		if text != c.want || got.Number != 3 || (got.Owned == nil) != (file != nil) {
 			t.Errorf("beside %q: %s, number %d, owned %v", c.file, text, got.Number, got.Owned)
 		}
 	}

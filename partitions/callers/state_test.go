@@ -108,7 +108,7 @@ func TestHostAndPort(t *testing.T) {
 	tables := partitions.Compile(Of(&k.State, nil).Beside(nil), partitions.Settings{}, sub, nil)
 	at := sub.FindPort(h1)
 	if want := tables.Want[at].Keys(); !slices.Equal(want, []mad.PKey{mad.DefaultPKey, 5}) {
-		t.Errorf("the table is to be %v", want)
+		t.Errorf("the wanted table is %v", want)
 	}
 	sub.Ports[at].PKeys = tables.Want[at]
 	sub.Ports[at].Info.SetPortState(smp.PortActive)
@@ -144,10 +144,10 @@ func TestOwned(t *testing.T) {
 		{checks, []mad.PKey{0xffff, 0x8123, 0x8005}},
 	} {
 		if got := tables.Want[c.port]; got == nil || !slices.Equal(got.Keys(), c.want) {
-			t.Errorf("port %d is to have %v, want %v", c.port, got, c.want)
+			t.Errorf("port %d gets %v, want %v", c.port, got, c.want)
 		}
 	}
 	if tables.Want[plain] != nil || tables.Confines || tables.Checking[checks] != partitions.LeaveAsIs {
-		t.Errorf("a port that does not check is to have %v, confines %t", tables.Want[plain], tables.Confines)
+		t.Errorf("a port that does not check gets %v, confines %t", tables.Want[plain], tables.Confines)
 	}
 }
