@@ -53,6 +53,8 @@ const (
 	KindPutFormerPartition  Kind = 22
 
 	KindDeleteFormerPartition Kind = 23
+	KindPutPartitionTerm      Kind = 24
+	KindDeletePartitionTerm   Kind = 25
 )
 
 // codecs is the length of the fields of each Kind, and what reads them.
@@ -93,8 +95,12 @@ var codecs = [...]struct {
 	KindPutPartitionHost: {hostKeySize + memberSize, func(r *reader) Change {
 		return PutPartitionMember{r.partitionMember(r.hostKey())}
 	}},
-	KindDeletePartitionHost:   {hostKeySize, func(r *reader) Change { return DeletePartitionMember{r.hostKey()} }},
-	KindPutFormerPartition:    {formerSize, func(r *reader) Change { return PutFormerPartition{r.former()} }},
+	KindDeletePartitionHost: {hostKeySize, func(r *reader) Change { return DeletePartitionMember{r.hostKey()} }},
+	KindPutFormerPartition:  {formerSize, func(r *reader) Change { return PutFormerPartition{r.former()} }},
+	KindPutPartitionTerm: {8 + 8 + 8, func(r *reader) Change {
+		return PutPartitionTerm{PartitionTerm{r.u64(), mad.GUID(r.u64()), r.u64()}}
+	}},
+	KindDeletePartitionTerm:   {8, func(r *reader) Change { return DeletePartitionTerm{r.u64()} }},
 	KindDeleteFormerPartition: {2, func(r *reader) Change { return DeleteFormerPartition{mad.PKey(r.u16())} }},
 }
 

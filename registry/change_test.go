@@ -87,6 +87,9 @@ var encodings = []struct {
 	{DeletePartitionMember{MemberKey{Key: 0x2fb, Host: "h1"}}, "15" + "02fb" + "6831" + zeros(62)},
 	{PutFormerPartition{exampleFormer()}, "16" + "02fb" + exampleNumber},
 	{DeleteFormerPartition{0x2fb}, "17" + "02fb"},
+	{PutPartitionTerm{PartitionTerm{9, 0x0b, 0x6553f13c}}, "18" + "0000000000000009" + "000000000000000b" +
+		"000000006553f13c"},
+	{DeletePartitionTerm{9}, "19" + "0000000000000009"},
 }
 
 const exampleNumber = "0000000000000009" + "000000006553f13c"
@@ -190,6 +193,7 @@ func TestRefusedValues(t *testing.T) {
 		"long membership":            PutPartitionMember{PartitionMember{MemberKey{Key: 1, Port: 1}, 4, false, 1, 1}},
 		"member without a number":    PutPartitionMember{PartitionMember{MemberKey{Key: 1, Port: 1}, 1, false, 0, 1}},
 		"host with a zero":           PutPartitionMember{PartitionMember{MemberKey{Key: 1, Host: "a\x00"}, 1, false, 1, 1}},
+		"term without a change":      PutPartitionTerm{},
 		"nobody is taken out":        DeletePartitionMember{MemberKey{Key: 1}},
 	} {
 		r := New()

@@ -280,6 +280,75 @@ func (r *reader) partitionMember(k MemberKey) PartitionMember {
 	return PartitionMember{k, Membership(r.u8()), r.flag(), r.u64(), int64(r.u64())}
 }
 
+// PartitionTerm is a mastership term in which callers changed partitions: it tells apart changes that two managers have
+// made with the same numbers, each as master of a half of a subnet.
+type PartitionTerm struct {
+	First   uint64   // number of the first change of the term
+	Manager mad.GUID // its port
+	Began   uint64   // nanoseconds since 1970
+}
+
+// maxPartitionTerms is how many of them are remembered; older ones are forgotten.
+const maxPartitionTerms = 64
+
+// PartitionTerms iterates over the terms in which callers changed partitions, oldest first.
+func (s *State) PartitionTerms() iter.Seq[PartitionTerm] {
+	return func(yield func(PartitionTerm) bool) {
+		for _, t := range s.partitionTerms.all() {
+			if !yield(t) {
+				return
+			}
+		}
+	}
+}
+
+// PutPartitionTerm says in which term the changes from a number on were made.
+type PutPartitionTerm struct{ PartitionTerm }
+
+// DeletePartitionTerm forgets it.
+type DeletePartitionTerm struct{ First uint64 }
+
+// Kind is KindPutPartitionTerm.
+func (PutPartitionTerm) Kind() Kind { return KindPutPartitionTerm }
+
+// Kind is KindDeletePartitionTerm.
+func (DeletePartitionTerm) Kind() Kind { return KindDeletePartitionTerm }
+
+// AppendTo implements Change.
+func (c PutPartitionTerm) AppendTo(b []byte) []byte {
+	b = binary.BigEndian.AppendUint64(append(b, byte(c.Kind())), c.First)
+	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(b, uint64(c.Manager)), c.Began)
+}
+
+// AppendTo implements Change.
+func (c DeletePartitionTerm) AppendTo(b []byte) []byte {
+	return binary.BigEndian.AppendUint64(append(b, byte(c.Kind())), c.First)
+}
+
+func (c PutPartitionTerm) check() error {
+	if c.First == 0 {
+		return fmt.Errorf("partitions: a term of %s has no first change", c.Manager)
+	}
+	return nil
+}
+
+func (c DeletePartitionTerm) check() error { return nil }
+
+func (c PutPartitionTerm) apply(r *Registry) error {
+	r.partitionTerms.put(r.owner, c.First, c.PartitionTerm)
+	if r.partitionTerms.count > maxPartitionTerms {
+		r.partitionTerms.remove(r.owner, r.partitionTerms.leaves[0].entries[0].key)
+	}
+	return nil
+}
+
+func (c DeletePartitionTerm) apply(r *Registry) error {
+	if !r.partitionTerms.remove(r.owner, c.First) {
+		return fmt.Errorf("partitions: the term from change %d is not known", c.First)
+	}
+	return nil
+}
+
 // checkPartitionKey reports a P_Key that no partition has.
 func checkPartitionKey(key mad.PKey) error {
 	if key != key.Base() || !key.Valid() {
@@ -418,6 +487,11 @@ func (s *State) partitionChanges() iter.Seq[Change] {
 				return
 			}
 		}
+		for t := range s.PartitionTerms() {
+			if !yield(PutPartitionTerm{t}) {
+				return
+			}
+		}
 	}
 }
 
@@ -459,6 +533,16 @@ func (s *State) PartitionsTo(to *State) (changes []Change) {
 	for p := range to.FormerPartitions() {
 		if had, is := s.FormerPartition(p.Key); !is || had != p {
 			do(PutFormerPartition{p})
+		}
+	}
+	for t := range s.PartitionTerms() {
+		if _, stays := to.partitionTerms.get(t.First); !stays {
+			do(DeletePartitionTerm{t.First})
+		}
+	}
+	for t := range to.PartitionTerms() {
+		if had, _ := s.partitionTerms.get(t.First); had != t {
+			do(PutPartitionTerm{t})
 		}
 	}
 	return changes

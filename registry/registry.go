@@ -31,7 +31,8 @@ type State struct {
 	partitionNames   table[string, mad.PKey]
 	partitionMembers table[MemberKey, partitionMember]
 	formerPartitions table[mad.PKey, FormerPartition]
-	partitionNumber  uint64 // the highest of all
+	partitionTerms   table[uint64, PartitionTerm] // by First
+	partitionNumber  uint64                       // the highest of all
 }
 
 // Seq is the number of the last Change.
@@ -125,6 +126,7 @@ func New() *Registry {
 			partitionNames:   table[string, mad.PKey]{compare: cmp.Compare[string]},
 			partitionMembers: table[MemberKey, partitionMember]{compare: compareMemberKeys},
 			formerPartitions: table[mad.PKey, FormerPartition]{compare: cmp.Compare[mad.PKey]},
+			partitionTerms:   table[uint64, PartitionTerm]{compare: cmp.Compare[uint64]},
 		},
 		owner: &owner{},
 	}

@@ -44,12 +44,14 @@ type model struct {
 	partitions   map[mad.PKey]Partition
 	inPartitions map[MemberKey]PartitionMember
 	former       map[mad.PKey]FormerPartition
+	terms        map[uint64]PartitionTerm
 }
 
 func newModel() *model {
 	return &model{map[mad.GID]Group{}, map[[2]mad.GID]Member{}, map[ServiceKey]Service{},
 		map[SubscriptionKey]Subscription{}, map[Slot]mad.GUID{}, map[mad.GUID]bool{}, map[End]End{},
-		map[mad.PKey]Partition{}, map[MemberKey]PartitionMember{}, map[mad.PKey]FormerPartition{}}
+		map[mad.PKey]Partition{}, map[MemberKey]PartitionMember{}, map[mad.PKey]FormerPartition{},
+		map[uint64]PartitionTerm{}}
 }
 
 // apply makes a Change and reports whether it can be made.
@@ -139,6 +141,12 @@ func (w *model) apply(c Change) bool {
 			return false
 		}
 		w.inPartitions[c.MemberKey] = c.PartitionMember
+	case PutPartitionTerm:
+		w.terms[c.First] = c.PartitionTerm
+	case DeletePartitionTerm:
+		_, was := w.terms[c.First]
+		delete(w.terms, c.First)
+		return was
 	case PutFormerPartition:
 		w.former[c.Key] = c.FormerPartition
 	case DeleteFormerPartition:
@@ -167,7 +175,7 @@ func randomChange(rng *rand.Rand) Change {
 	if n(3) == 0 {
 		in.Port, in.Host = 0, string(rune('a'+n(2)))
 	}
-	switch n(32) {
+	switch n(34) {
 	case 0, 1:
 		return PutGroup{Group{MGID: group, MLID: 0xc000 + mad.LID(n(12)), PKey: mad.PKey(1 + n(2)), MTU: mad.MTU2048,
 			Rate: 3, WellKnown: n(2) == 0}}
@@ -207,6 +215,10 @@ func randomChange(rng *rand.Rand) Change {
 		return DeletePartitionMember{in}
 	case 30:
 		return DeleteFormerPartition{pkey}
+	case 31:
+		return PutPartitionTerm{PartitionTerm{uint64(1 + n(9)), mad.GUID(n(2)), uint64(n(3))}}
+	case 32:
+		return DeletePartitionTerm{uint64(1 + n(9))}
 	}
 	return DeleteAlias{slot}
 }
@@ -236,6 +248,12 @@ func (w *model) checkPartitions(t *testing.T, s *State) {
 		}
 		if former, was := s.FormerPartition(key); members != 0 || former != w.former[key] || was && is {
 			t.Fatalf("%d members of %s too many, before %+v, want %+v", members, key, former, w.former[key])
+		}
+	}
+	terms := slices.Collect(s.PartitionTerms())
+	for _, term := range terms {
+		if w.terms[term.First] != term || len(terms) != len(w.terms) {
+			t.Fatalf("terms %+v, want %+v", terms, w.terms)
 		}
 	}
 	if got := len(slices.Collect(s.Partitions())); got != len(w.partitions) {
@@ -376,6 +394,8 @@ func TestAgainstModel(t *testing.T) {
 				apply(t, r, DeletePartition{former}, DeleteFormerPartition{c.Key})
 			case PutFormerPartition:
 				apply(t, r, DeleteFormerPartition{c.Key})
+			case PutPartitionTerm:
+				apply(t, r, DeletePartitionTerm{c.First})
 			}
 		}
 		newModel().check(t, &r.State)

@@ -34,6 +34,7 @@ type wildCallers struct {
 	disks    [2]*sim.Disk
 	file     *partitions.Policy
 	orders   []*wildOrder
+	follows  *watched        // the manager whose changes the other one has had all at some time of this term
 	stable   map[net.End]int // the index of the P_Key that all hosts have all the time; -1 before it is there
 }
 
@@ -51,7 +52,7 @@ func (o *wildOrder) maybe() bool {
 	return o.decided && o.number > 0 && (!o.answered || errors.Is(o.Err, sa.ErrNotMaster))
 }
 
-// promised reports whether the caller was told that the change is made.
+// promised reports whether the caller got the answer that the change is made.
 func (o *wildOrder) promised() bool {
 	return o.answered && o.Err == nil && o.number > 0 && !o.Unmirrored
 }
@@ -232,27 +233,30 @@ func (w *wildCallers) edit() {
 	}
 }
 
-// promisedSoFar is the highest number of a change whose caller was told that it is made.
-func (w *wildCallers) promisedSoFar() (number uint64) {
-	for _, o := range w.orders {
-		if o.answered && o.Err == nil {
-			number = max(number, o.number)
-		}
-	}
-	return number
-}
-
 // harm kills a manager, or starts one that was killed. The last one that was killed has all that was promised.
 func (w *wildCallers) harm() {
 	if dead := slices.Index(w.managers[:], nil); dead >= 0 {
 		w.start(dead)
 		return
 	}
-	i, m := w.rng.IntN(2), w.master()
-	if i == m && w.managers[1-i].Registrar().State().PartitionNumber() < w.promisedSoFar() {
-		return // a standby that has just begun does not know all yet
+	if i := w.rng.IntN(2); i != w.master() || w.follows == w.managers[i] {
+		w.kill(i)
 	}
-	w.kill(i)
+}
+
+// follow notes when the standby has all changes: from then on no change is promised that it has not. One that has just
+// begun, or whose master has, does not have them yet.
+func (w *wildCallers) follow() {
+	m := w.master()
+	if m < 0 || w.managers[1-m] == nil || w.follows != nil && w.follows != w.managers[m] {
+		w.follows = nil
+		return
+	}
+	master, standby := w.managers[m].Registrar(), w.managers[1-m].Registrar()
+	heard := standby.MirrorStats().Follower
+	if heard.Master == w.Fabric.PortGUID(w.places[m]) && heard.Heard > 0 && standby.State().Seq() == master.State().Seq() {
+		w.follows = w.managers[m]
+	}
 }
 
 // TestCallersAnyOrder: whatever eight callers, edits of the file, killed managers and takeovers do, what was promised
@@ -264,10 +268,15 @@ func TestCallersAnyOrder(t *testing.T) {
 			defer repeat(t, seed)
 			w := newWildCallers(t, seed)
 			for range 60 {
+				w.follow()
 				switch w.rng.IntN(12) {
 				case 0:
 					w.edit()
 				case 1, 2:
+					for range w.rng.IntN(6) {
+						w.call()
+					}
+					w.pass(time.Duration(w.rng.IntN(25)) * time.Millisecond) // while they are written and mirrored
 					w.harm()
 				default:
 					for range 1 + w.rng.IntN(8) {
@@ -308,8 +317,8 @@ func (w *wildCallers) judge() {
 	last := map[string]*wildOrder{} // by name, of those that were promised
 	for _, o := range w.orders {
 		if o.promised() {
-			if twin := promised[o.number]; twin != nil {
-				w.Errorf("change %d is promised twice: %q and %q", o.number, twin.after, o.after)
+			if other := promised[o.number]; other != nil {
+				w.Errorf("change %d is promised twice: %q and %q", o.number, other.after, o.after)
 			}
 			promised[o.number] = o
 			if had := last[o.name]; had == nil || had.number < o.number {
