@@ -469,8 +469,8 @@ func compareMemberKeys(a, b MemberKey) int {
 	return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Port, b.Port), cmp.Compare(a.Host, b.Host))
 }
 
-// partitionChanges iterates over Changes that make the partitions of callers of an empty Registry.
-func (s *State) partitionChanges() iter.Seq[Change] {
+// PartitionChanges iterates over the Changes, of those of Changes, that make the partitions of callers.
+func (s *State) PartitionChanges() iter.Seq[Change] {
 	return func(yield func(Change) bool) {
 		for p := range s.Partitions() {
 			if !yield(PutPartition{p}) {

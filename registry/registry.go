@@ -96,7 +96,7 @@ func (s *State) Unlisted() iter.Seq[Change] {
 				return
 			}
 		}
-		s.partitionChanges()(yield)
+		s.PartitionChanges()(yield)
 	}
 }
 

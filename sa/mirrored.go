@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ibsm/mad"
+	"ibsm/partitions/callers"
 	"ibsm/registry"
 	"ibsm/sa/mirror"
 	"ibsm/topo"
@@ -56,6 +57,9 @@ func (m *mirrored) configure(cfg mirror.Config) {
 func (r *Registrar) exchange(d *mad.Datagram) {
 	if r.view != nil {
 		r.mirrored.source.Receive(r.now, d, r.managerAt(d.LID))
+		if offer := r.mirrored.source.Offered(); offer != nil {
+			r.joinApart(offer)
+		}
 		return
 	}
 	if u, ok := r.mirrored.follower.Receive(r.now, d); ok {
@@ -79,11 +83,15 @@ func (r *Registrar) managerAt(lid mad.LID) mad.GUID {
 // update applies an update of the master.
 func (r *Registrar) update(u *mirror.Update) {
 	if u.Whole != nil {
+		r.keepApart(&u.Whole.State)
 		r.adopt(u.Whole)
 	}
 	if !r.applyRemote(u.Changes) {
 		r.mirrored.follower.Forget()
 		return
+	}
+	if r.orders.apart != nil && !callers.Lacks(&r.reg.State, r.orders.apart) {
+		r.keepApart(&r.reg.State)
 	}
 	r.mirrored.subscribers = nil
 	r.effects.Heard = Heard{Master: u.Master, Known: r.now, Some: true, Policy: u.Policy}
@@ -124,7 +132,12 @@ func (r *Registrar) beginTerm() {
 	if len(r.view.SMs) > 0 {
 		term.Manager = r.view.SMs[0].GUID
 	}
+	r.orders.term = registry.PartitionTerm{Manager: term.Manager, Began: term.Began}
 	r.mirrored.source.Begin(term, r.reg.Freeze())
+	if apart := r.orders.apart; apart != nil {
+		r.orders.apart = nil
+		r.joinApart(apart)
+	}
 }
 
 // mirrorOut appends the packets of mirroring to the Effects.

@@ -2,6 +2,8 @@ package sa
 
 import (
 	"errors"
+	"log/slog"
+	"strings"
 	"time"
 
 	"ibsm/mad"
@@ -61,6 +63,10 @@ type partitionOrders struct {
 	// of the set, for wellKnown
 	groups    []registry.Group
 	defaulted map[mad.GID]bool
+	term      registry.PartitionTerm // of this manager as master, without First
+	// apart are the partitions that this manager had before it followed a master which lacks changes of them; nil for
+	// none.
+	apart *registry.State
 }
 
 type waitingOrder struct {
@@ -108,6 +114,7 @@ func (r *Registrar) order(o *PartitionOrder) {
 			w.before = r.reg.Freeze()
 		}
 		was, is := r.reg.Partition(done.Partition.Key)
+		r.noteTerm(done.Partition.Number)
 		if !r.apply(done.Changes...) {
 			refused(errors.New("the registry refuses the change: this is a defect of ibsm"))
 			return
@@ -188,4 +195,51 @@ func (r *Registrar) dropOrders() {
 		r.answerOrder(r.orders.waiting[i].Answer, PartitionAnswer{Err: ErrNotMaster})
 	}
 	r.orders.drop(len(r.orders.waiting))
+}
+
+// noteTerm notes the term in which a change is made.
+func (r *Registrar) noteTerm(number uint64) {
+	last := registry.PartitionTerm{}
+	for t := range r.reg.PartitionTerms() {
+		last = t
+	}
+	t := r.orders.term
+	if last.Manager != t.Manager || last.Began != t.Began {
+		t.First = number
+		r.apply(registry.PutPartitionTerm{PartitionTerm: t})
+	}
+}
+
+// keepApart keeps the partitions that this manager has and the master that it follows lacks, and offers them.
+func (r *Registrar) keepApart(of *registry.State) {
+	own := r.orders.apart
+	if own == nil {
+		own = r.reg.Freeze()
+	}
+	if r.orders.apart = nil; !callers.Lacks(of, own) {
+		r.mirrored.follower.Offer(nil)
+		return
+	}
+	r.orders.apart = own
+	var changes []byte
+	for c := range own.PartitionChanges() {
+		changes = c.AppendTo(changes)
+	}
+	r.mirrored.follower.Offer(changes)
+}
+
+// joinApart joins partitions that this manager lacks: those of a standby, or its own of an earlier time.
+func (r *Registrar) joinApart(other *registry.State) {
+	changes, differ := callers.Join(&r.reg.State, other, r.orders.term, r.wall())
+	if len(changes) == 0 {
+		return
+	}
+	r.apply(changes...)
+	r.callersChanged()
+	r.count.Joined++
+	text := "another manager had changes of callers' partitions that this one had not: they are joined"
+	if len(differ) > 0 {
+		text += "; both had changed " + strings.Join(differ, ", ")
+	}
+	r.stats.Refusals.log(slog.LevelWarn, text)
 }

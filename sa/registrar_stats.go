@@ -18,6 +18,7 @@ type RegistrarStats struct {
 	ReportsDropped uint64 // for want of room
 	Unanswered     uint64 // Reports that the subscriber did not answer, and those behind them
 
+	Joined     uint64 // times that partitions of callers were joined with those of another manager
 	Unmirrored uint64 // orders about partitions that no standby has acknowledged in time
 
 	Pending int // replies that wait

@@ -219,3 +219,69 @@ func TestCallersMirrored(t *testing.T) {
 		t.Errorf("a standby answers %v", standby.Err)
 	}
 }
+
+// TestCallersApart: two halves of a cut subnet have a master each, and both take orders. When they are one again, what
+// either has answered holds.
+func TestCallersApart(t *testing.T) {
+	n := nettest.Generate(t, "fattree:k=4,levels=2")
+	b := newHarness(t, n, fabric.Config{Seed: 1})
+	high, low := registrarConfig(), registrarConfig()
+	high.Elect.Priority, low.Elect.Priority = 9, 3
+	first := b.addKept(host(n, 0), high, sim.NewDisk(time.Millisecond))
+	b.pass(settling)
+	second := b.addKept(host(n, 5), low, sim.NewDisk(time.Millisecond))
+	b.pass(settling)
+	member := func(i int) []callers.Member { return []callers.Member{b.memberAt(host(n, i))} }
+	b.put(first, callers.Wanted{Name: "both", Members: member(1)})
+	b.put(first, callers.Wanted{Name: "deleted", Members: member(1)})
+
+	leaf := b.Fabric.Peer(host(n, 0)).Node
+	var cut []net.End
+	for at := range b.Fabric.Ports() {
+		if peer := b.Fabric.Peer(at); at.Node == leaf && at.Port != 0 && b.Fabric.NodeType(peer.Node) == mad.Switch {
+			cut = append(cut, at)
+		}
+	}
+	for _, at := range cut {
+		b.Fabric.LinkDown(at)
+	}
+	if !b.Run(b.Fabric.Now()+settling, func() bool { return second.View != nil }) || first.View == nil {
+		t.Fatal("not each half has a master")
+	}
+	b.pass(settling)
+	b.put(first, callers.Wanted{Name: "both", Note: "first", Members: member(2)})
+	b.delete(first, "deleted")
+	b.put(first, callers.Wanted{Name: "mine", Members: member(3)})
+	b.put(second, callers.Wanted{Name: "theirs", Key: 0x150, Members: member(6)})
+	b.put(second, callers.Wanted{Name: "deleted", Members: member(7)})
+	b.put(second, callers.Wanted{Name: "more", Key: 0x151, Members: member(7)})
+	b.put(second, callers.Wanted{Name: "both", Note: "second", Members: member(4)})
+
+	for _, at := range cut {
+		b.Fabric.LinkUp(at)
+	}
+	b.pass(convergence)
+	if first.last() != smp.Master || second.last() != smp.Standby {
+		t.Fatalf("the first is %v, the second %v", first.last(), second.last())
+	}
+	for _, m := range []*watched{first, second} {
+		s := m.Registrar().State()
+		for name, members := range map[string][]int{"both": {2, 4}, "mine": {3}, "theirs": {6}, "deleted": {7},
+			"more": {7}} {
+			p, is := s.PartitionNamed(name)
+			for _, i := range members {
+				if _, member := s.PartitionMember(registry.MemberKey{Key: p.Key, Port: b.Fabric.PortGUID(host(n,
+					i))}); !is || !member {
+					t.Errorf("%v: host %d is not in %s, %+v", m.last(), i, name, p)
+				}
+			}
+		}
+		if p, _ := s.PartitionNamed("both"); p.Note != "second" { // the newer change
+			t.Errorf("%v: %+v", m.last(), p)
+		}
+	}
+	if got := first.Registrar().Stats().Joined; got != 1 {
+		t.Errorf("joined %d times", got)
+	}
+	b.keysWithin(time.Second, host(n, 6), 0xffff, 0x8150)
+}

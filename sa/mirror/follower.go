@@ -60,6 +60,7 @@ type Follower struct {
 	since   uint64        // number of the last question before the session
 	alive   time.Duration // when the last segment of the session came that was new
 	coming  answerNumber  // of the sealed answer that is being received, or was last
+	offers  offering
 }
 
 // FollowerStats counts what a Follower has done.
@@ -72,6 +73,7 @@ type FollowerStats struct {
 	Untrusted uint64        // packets with other keys, or from another sender
 	Garbage   uint64        // invalid answers
 	Opened    uint64        // sessions
+	Offers    uint64        // acknowledged
 	Heard     time.Duration // when the last valid answer came; 0 never
 }
 
@@ -89,7 +91,7 @@ type Update struct {
 // NewFollower returns a Follower without a master. began is the wall time at time 0, in seconds
 // since 1970, and salt is random.
 func NewFollower(cfg Config, began int64, salt Salt) *Follower {
-	f := &Follower{began: began, salt: salt}
+	f := &Follower{began: began, salt: salt, offers: newOffering()}
 	f.Configure(cfg)
 	f.reset()
 	return f
@@ -111,6 +113,7 @@ func (f *Follower) Follow(now time.Duration, m Master) {
 		return
 	}
 	f.reset()
+	f.offers = newOffering()
 	f.master, f.session = m, nil
 	f.last = answerNumber{question: f.next(now)}
 	f.stats.Heard = 0
@@ -132,6 +135,11 @@ func (f *Follower) Receive(now time.Duration, d *mad.Datagram) (Update, bool) {
 		return Update{}, false
 	case d.Packet.AttrID() == attrOpening:
 		f.challenged(now, &d.Packet)
+		return Update{}, false
+	case f.offers.tid != 0 && d.Packet.TID() == f.offers.tid && rmpp.TypeOf(&d.Packet) != rmpp.TypeData:
+		if e, ended := f.offers.transfers.Receive(now, d); ended {
+			f.offered(now, &e)
+		}
 		return Update{}, false
 	case !f.comes(&d.Packet):
 		f.stats.Untrusted++
@@ -234,8 +242,9 @@ func (f *Follower) Output(now time.Duration, out []mad.Datagram) []mad.Datagram 
 	}
 	if f.session != nil {
 		f.transfers.Expire(now, nil)
+		f.offer(now)
 		first := len(out)
-		out = f.transfers.Drain(now, out)
+		out = f.offers.transfers.Drain(now, f.transfers.Drain(now, out))
 		for i := first; i < len(out); i++ {
 			f.session.packets.sign(&out[i].Packet, f.master.Self, f.master.GUID)
 		}
@@ -259,9 +268,14 @@ func (f *Follower) Deadline() (time.Duration, bool) {
 	if f.master.GUID == 0 {
 		return 0, false
 	}
-	at, ok := f.transfers.Deadline()
-	if !ok || f.due < at {
-		at = f.due
+	at := f.due
+	for _, m := range []*rmpp.Machine{f.transfers, f.offers.transfers} {
+		if t, waits := m.Deadline(); waits {
+			at = min(at, t)
+		}
+	}
+	if f.offers.text != nil && f.offers.tid == 0 && f.session != nil && f.has.term != (Term{}) {
+		at = min(at, f.offers.due)
 	}
 	return at, true
 }

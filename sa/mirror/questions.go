@@ -38,15 +38,24 @@ func (s *Source) Receive(now time.Duration, d *mad.Datagram, from mad.GUID) {
 	}
 }
 
-// acknowledged takes a packet about the answer to a standby.
+// acknowledged takes a packet about the answer to a standby, or of a message from one.
 func (s *Source) acknowledged(now time.Duration, d *mad.Datagram, from mad.GUID) {
 	p := s.standbys[d.LID]
-	if p == nil || p.sent == nil || !p.sent.packets.verify(&d.Packet, from, s.term.Manager) {
+	if p == nil || p.guid != from {
 		s.stats.Untrusted++
 		return
 	}
-	if rmpp.TypeOf(&d.Packet) == rmpp.TypeData {
-		return // standbys send no messages
+	session, offers := p.sent, rmpp.TypeOf(&d.Packet) == rmpp.TypeData
+	if offers {
+		session = p.session
+	}
+	if session == nil || !session.packets.verify(&d.Packet, from, s.term.Manager) {
+		s.stats.Untrusted++
+		return
+	}
+	if offers {
+		s.offered(now, d, p)
+		return
 	}
 	if e, ended := s.transfers.Receive(now, d); ended {
 		s.ended(now, &e)

@@ -33,6 +33,8 @@ type Source struct {
 	state     *registry.State
 	log       changeLog
 	transfers *rmpp.Machine
+	offers    *rmpp.Machine   // messages of standbys
+	offer     *registry.State // the last one; nil for none
 	standbys  map[mad.LID]*standby
 	tid       uint32 // of the last answer
 	stats     SourceStats
@@ -57,6 +59,8 @@ type SourceStats struct {
 	Untrusted uint64 // packets with other keys, from ports that no walk found a manager at, and replays
 	Foreign   uint64 // questions of another version
 	Opened    uint64 // sessions
+	Offers    uint64 // of partitions, from standbys
+	Garbage   uint64 // of them, those that are damaged
 	Full      uint64 // questions beyond maxStandbys, and answers without room in a buffer
 	TooLong   uint64 // policies beyond MaxPolicy
 }
@@ -65,6 +69,7 @@ type SourceStats struct {
 type standby struct {
 	guid    mad.GUID
 	asked   uint64 // number of its last question
+	offered uint64 // of the session: number of its last offer
 	session *session
 	addr    mad.Addr
 	high    uint32   // upper half of its transaction IDs, by which its kernel finds the process
@@ -141,10 +146,12 @@ func (s *Source) Begin(term Term, state *registry.State) {
 
 // Stop ends the mastership term.
 func (s *Source) Stop() {
-	s.term, s.state, s.log, s.replies, s.floor = Term{}, nil, changeLog{}, nil, s.issued
+	s.term, s.state, s.log, s.replies, s.floor, s.offer = Term{}, nil, changeLog{}, nil, s.issued, nil
 	s.standbys = map[mad.LID]*standby{}
 	s.transfers = rmpp.New(rmpp.Config{ACKTimeout: pace, Retries: maxRepeats, MaxTransfers: maxStandbys, MaxPerPeer: 1,
 		MaxBytes: maxBytes, MaxMessage: 1})
+	s.offers = rmpp.New(rmpp.Config{ACKTimeout: pace, MaxTransfers: maxStandbys, MaxPerPeer: 1, MaxBytes: 4 * maxOffer,
+		MaxMessage: questionHead + maxOffer + tagSize})
 }
 
 // Changed takes new Changes and the State after them.
@@ -189,6 +196,14 @@ func (s *Source) Output(now time.Duration, out []mad.Datagram) []mad.Datagram {
 	for i := from; i < len(out); i++ {
 		if p := s.standbys[out[i].LID]; p != nil {
 			p.sent.packets.sign(&out[i].Packet, s.term.Manager, p.guid)
+		}
+	}
+	s.offers.Expire(now, nil)
+	from = len(out)
+	out = s.offers.Drain(now, out)
+	for i := from; i < len(out); i++ {
+		if p := s.standbys[out[i].LID]; p != nil {
+			p.session.packets.sign(&out[i].Packet, s.term.Manager, p.guid)
 		}
 	}
 	return out
@@ -261,6 +276,9 @@ func (s *Source) Deadline() (at time.Duration, ok bool) {
 		return 0, true
 	}
 	at, ok = s.transfers.Deadline()
+	if t, waits := s.offers.Deadline(); waits && (!ok || t < at) {
+		at, ok = t, true
+	}
 	for _, p := range s.standbys {
 		due := p.heard + lease
 		if t, is := s.due(p); is {

@@ -76,6 +76,7 @@ const (
 	kindOpening  kind = 4
 	// kindChallenge is the answer to an opening.
 	kindChallenge kind = 5
+	kindOffer     kind = 6 // the partitions of a standby
 )
 
 // Term is a mastership term: the time of one manager as master. Numbers of Changes of two terms
