@@ -257,8 +257,9 @@ func (w *wildCallers) follow() {
 		return
 	}
 	master, standby := w.managers[m].Registrar(), w.managers[1-m].Registrar()
-	heard := standby.MirrorStats().Follower
-	if heard.Master == w.Fabric.PortGUID(w.places[m]) && heard.Heard > 0 && standby.State().Seq() == master.State().Seq() {
+	of := standby.MirrorStats().Follower
+	if of.Master == w.Fabric.PortGUID(w.places[m]) && of.Heard > 0 &&
+		standby.State().Seq() == master.State().Seq() {
 		w.follows = w.managers[m]
 	}
 }

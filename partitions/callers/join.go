@@ -47,7 +47,8 @@ func Lacks(s, other *registry.State) bool { return Common(s, other) < other.Part
 // do not have, it is taken as it is. If both have, a partition that one of them has changed is as that one has it, one
 // that both have changed is as the newer change made it, with the members of both, and one that one of them has changed
 // and the other deleted stays. differ names the partitions that both have changed, for a message.
-func Join(own, other *registry.State, term registry.PartitionTerm, now int64) (changes []registry.Change, differ []string) {
+func Join(own, other *registry.State, term registry.PartitionTerm, now int64) (changes []registry.Change,
+	differ []string) {
 	common := Common(own, other)
 	switch {
 	case other.PartitionNumber() <= common:

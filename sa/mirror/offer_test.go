@@ -101,9 +101,9 @@ func TestOfferRefused(t *testing.T) {
 		t.Error("an offer that is repeated is taken")
 	}
 	other := newPair(t, 2)
-	stranger := keys
-	stranger.SMKey++
-	other.follower = mirror.NewFollower(stranger, 0, mirror.Salt{3})
+	foreign := keys
+	foreign.SMKey++
+	other.follower = mirror.NewFollower(foreign, 0, mirror.Salt{3})
 	other.follower.Follow(0, mirror.Master{GUID: masterGUID, LID: masterLID, Self: standbyGUID})
 	other.follower.Offer(text)
 	other.pass(5 * time.Second)
