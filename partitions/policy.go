@@ -22,9 +22,9 @@ type Policy struct {
 	Foreign diag.List
 	// Number is that of the last change by a caller which the policy has in it; see package partitions/callers.
 	Number uint64
-	// Owned, if not nil, are the only P_Keys that are written to tables and removed from them: there is no file. What
-	// else is in a table stays.
-	Owned map[mad.PKey]bool
+	// Owned, if there are any, are the only P_Keys that are written to tables and removed from them, in ascending order:
+	// there is no file. What else is in a table stays.
+	Owned []mad.PKey
 	// File is the policy of the partition file of which this one was made by adding partitions of callers; nil for
 	// none, and where nothing was added.
 	File *Policy
@@ -234,7 +234,7 @@ func (p *Policy) Find(key mad.PKey) *Partition {
 
 // WithPartitions is the policy with further partitions behind its own, whose P_Keys it does not have. number and owned
 // are for Policy.Number and Policy.Owned.
-func (p *Policy) WithPartitions(more []Partition, number uint64, owned map[mad.PKey]bool) *Policy {
+func (p *Policy) WithPartitions(more []Partition, number uint64, owned []mad.PKey) *Policy {
 	merged := *p
 	merged.Partitions = slices.Concat(p.Partitions, more)
 	merged.Number, merged.Owned = number, owned

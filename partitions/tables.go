@@ -134,7 +134,7 @@ func Compile(policy *Policy, settings Settings, t *topo.Topo, remembered Indexes
 		c.fill()
 		return c.Tables
 	}
-	c.Confines = policy.Owned == nil && policy.Confines()
+	c.Confines = len(policy.Owned) == 0 && policy.Confines()
 	if c.Remember = maps.Clone(remembered); c.Remember == nil {
 		c.Remember = Indexes{}
 	}
@@ -177,7 +177,7 @@ func (c *compiler) join() {
 	for i := range order {
 		order[i] = &c.Policy.Partitions[i]
 	}
-	if c.Policy.Owned != nil { // no file says who is in the others
+	if len(c.Policy.Owned) > 0 { // no file says who is in the others
 		order = slices.DeleteFunc(order, func(p *Partition) bool { return p.Number == 0 })
 	}
 	slices.SortStableFunc(order, inTableOrder)
@@ -343,7 +343,7 @@ func (c *compiler) endPort(p topo.PortIdx) {
 	if c.first != nil {
 		at.first = c.first[p]
 	}
-	if c.Policy.Owned != nil {
+	if len(c.Policy.Owned) > 0 {
 		at.want = c.others(port.PKeys, at.want)
 		if len(port.PKeys.Keys()) == 0 {
 			at.want = append(at.want, mad.DefaultPKey)
@@ -357,10 +357,16 @@ func (c *compiler) endPort(p topo.PortIdx) {
 	c.settle(p, &at)
 }
 
+// owns reports whether a key is one of Owned.
+func (p *Policy) owns(k mad.PKey) bool {
+	_, is := slices.BinarySearch(p.Owned, k.Base())
+	return is
+}
+
 // others are the keys of a table that are not owned, and then wanted ones.
 func (c *compiler) others(held *topo.PKeyTable, wanted []mad.PKey) (keys []mad.PKey) {
 	for _, k := range held.Keys() {
-		if k.Valid() && !c.Policy.Owned[k.Base()] {
+		if k.Valid() && !c.Policy.owns(k) {
 			keys = append(keys, k)
 		}
 	}
@@ -390,7 +396,7 @@ func (c *compiler) external(p topo.PortIdx) {
 	}
 	at := place{port: Port{node.GUID, port.Num}, held: port.PKeys, size: size, forget: true}
 	keys := c.members[port.Peer]
-	if c.Policy.Owned != nil {
+	if len(c.Policy.Owned) > 0 {
 		c.externalBesideOthers(p, &at)
 		return
 	}

@@ -280,8 +280,8 @@ func (r *reader) partitionMember(k MemberKey) PartitionMember {
 	return PartitionMember{k, Membership(r.u8()), r.flag(), r.u64(), int64(r.u64())}
 }
 
-// PartitionTerm is a mastership term in which callers changed partitions: it distinguishes changes that two managers have
-// made with the same numbers, each as master of a half of a subnet.
+// PartitionTerm is a mastership term in which callers changed partitions: it distinguishes changes that two managers
+// have made with the same numbers, each as master of a half of a subnet.
 type PartitionTerm struct {
 	First   uint64   // number of the first change of the term
 	Manager mad.GUID // its port

@@ -325,7 +325,7 @@ func TestBeside(t *testing.T) {
 		t.Errorf("groups %+v", groups)
 	}
 	k.do(k.Delete(&k.State, "red", Match{}))
-	if got := Of(&k.State, set).Beside(nil); !got.Owned[1] || !got.Owned[2] || len(got.Owned) != 3 {
+	if got := Of(&k.State, set).Beside(nil); !slices.Equal(got.Owned, []mad.PKey{1, 2, 3}) {
 		t.Errorf("owned are %v: P_Key 1 must be taken from tables", got.Owned)
 	}
 }

@@ -91,14 +91,15 @@ func (s *Set) Beside(file *partitions.Policy) *partitions.Policy {
 	if s == nil {
 		return file
 	}
-	base, owned := file, map[mad.PKey]bool(nil)
+	base, owned := file, []mad.PKey(nil)
 	if file == nil {
-		base, owned = partitions.Default(), map[mad.PKey]bool{}
-		for _, key := range s.former {
-			owned[key] = true
-		}
+		base, owned = partitions.Default(), slices.Clone(s.former)
 		for i := range s.parts {
-			owned[s.parts[i].Key] = true
+			owned = append(owned, s.parts[i].Key)
+		}
+		slices.Sort(owned)
+		if len(owned) == 0 {
+			return nil
 		}
 	}
 	has := newOwner(file)

@@ -35,8 +35,9 @@ type offering struct {
 }
 
 func newOffering() offering {
-	return offering{transfers: rmpp.New(rmpp.Config{ACKTimeout: pace, Retries: maxRepeats, MaxPerPeer: 1, MaxTransfers: 2,
-		MaxBytes: 2 * maxOffer, MaxMessage: 1})}
+	return offering{transfers: rmpp.New(rmpp.Config{ACKTimeout: pace, Retries: maxRepeats, MaxPerPeer: 1,
+		MaxTransfers: 2,
+		MaxBytes:     2 * maxOffer, MaxMessage: 1})}
 }
 
 // Offer has the master get Changes that make the partitions of this standby, encoded; without any, nothing is offered
