@@ -22,8 +22,8 @@ type Policy struct {
 	Foreign diag.List
 	// Number is that of the last change by a caller which the policy has in it; see package partitions/callers.
 	Number uint64
-	// Owned, if there are any, are the only P_Keys that are written to tables and removed from them, in ascending order:
-	// there is no file. What else is in a table stays.
+	// Owned, if there are any, are the only P_Keys that are written to tables and removed from them, in ascending
+	// order: there is no file. What else is in a table stays.
 	Owned []mad.PKey
 	// File is the policy of the partition file of which this one was made by adding partitions of callers; nil for
 	// none, and where nothing was added.
