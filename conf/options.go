@@ -48,7 +48,7 @@ var otherOptions = []Option{
 	{Long: "no_part_enforce", Short: 'N', Key: "no_partition_enforcement", Sets: "TRUE", Group: groupServices,
 		Help: "deprecated form of --part_enforce off"},
 	{Long: "stay_on_fatal", Short: 'y', Key: "exit_on_fatal", Sets: "FALSE", Group: groupWhat,
-		Help: "keep running if two nodes have the same GUID or a cache file is damaged"},
+		Help: "start even if guid2lid is damaged and the state store has no LIDs"},
 	{Long: "erase_log_file", Short: 'e', Key: "accum_log_file", Sets: "FALSE", Group: groupLog,
 		Help: "truncate the log file at start"},
 	{Long: "verbose", Short: 'v', Group: groupLog, Help: "increase the log level; may be repeated"},

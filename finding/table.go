@@ -129,7 +129,7 @@ var table = [numKinds]row{
 	},
 	DuplicateNodeGUID: {
 		name: "duplicate GUID", level: warn, text: "Found duplicated node GUID",
-		meaning: "two nodes have the same GUID, and the second one, behind this port, is left out. With `exit_on_fatal` the manager exits",
+		meaning: "two nodes have the same GUID, and the second one, behind this port, is left out",
 		remedy:  "change the GUID of one of them with the vendor's firmware tools, or disconnect it",
 	},
 	DuplicatePortGUID: {
