@@ -159,6 +159,42 @@ func (c *Client) ApplyPartitions(ctx context.Context, force bool, each func(*Par
 	return All(ctx, c, http.MethodPost, "/v1/partitions/apply", query, each)
 }
 
+// ChangePartition sends a PUT, PATCH or DELETE of a partition of callers.
+func (c *Client) ChangePartition(ctx context.Context, method, name string, query url.Values,
+	text []byte) (*PartitionChanged, error) {
+	path := partitionPath + name
+	body, err := c.send(ctx, method, path, query, text)
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	done := &PartitionChanged{}
+	if err := json.NewDecoder(io.LimitReader(body, maxReply)).Decode(done); err != nil {
+		return nil, fmt.Errorf("%s: invalid reply: %w", path, err)
+	}
+	return done, nil
+}
+
+// NamedPartition requests a partition with its members; seconds is for how long to wait until it is ready, 0 for not.
+func (c *Client) NamedPartition(ctx context.Context, name string, seconds int) (*Partition, error) {
+	query := url.Values{}
+	if seconds > 0 {
+		query.Set("wait", "ready")
+		query.Set("seconds", fmt.Sprint(min(seconds, maxReady)))
+	}
+	path := partitionPath + name
+	body, err := c.Open(ctx, http.MethodGet, path, query)
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	p := &Partition{} // which may have many members
+	if err := json.NewDecoder(bufio.NewReaderSize(body, 1<<16)).Decode(p); err != nil {
+		return nil, fmt.Errorf("%s: invalid reply: %w", path, err)
+	}
+	return p, nil
+}
+
 // Plan passes on each step of a plan, and returns the rest of it.
 func (c *Client) Plan(ctx context.Context, query url.Values, each func(*string) error) (PlanHead, error) {
 	const path = "/v1/plan"

@@ -8,7 +8,6 @@ import (
 	"io"
 	"iter"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -324,6 +323,3 @@ func (s *Server) exportPartitions(w http.ResponseWriter, r *http.Request) error 
 var refusalStatus = map[callers.Kind]int{callers.Wrong: http.StatusBadRequest, callers.Missing: http.StatusNotFound,
 	callers.Conflict: http.StatusConflict, callers.Changed: http.StatusPreconditionFailed,
 	callers.Full: http.StatusInsufficientStorage}
-
-// PartitionPath is the path of a partition.
-func PartitionPath(name string) string { return partitionPath + url.PathEscape(name) }

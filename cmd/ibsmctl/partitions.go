@@ -29,15 +29,26 @@ type partitionsCommand struct {
 	dryRun, write, strict bool
 	force, byName         bool
 	wait                  time.Duration
+
+	callers         bool // export: what programs have put
+	options         callerOptions
+	adding, leaving []string // members
 }
 
 func newPartitions(a *asker) *cobra.Command {
 	c := &partitionsCommand{asker: a}
 	cmd := &cobra.Command{Use: "partitions VERB [OPTION]... [ARGUMENT]...",
-		Short: "check, show, edit and apply partitions.conf",
+		Short: "check, show, edit and apply partitions.conf, and put partitions beside it",
 		Long: `
 Checks, shows and edits partitions.conf, and applies it to the running manager. If a manager
 runs, check also reports conflicts with the subnet.
+
+list, put, rm, set with --add and --remove, show NAME and export --callers are about partitions
+that the manager stores beside the file, as programs put them: no file is edited, and nothing has
+to be applied. The file takes precedence. Their MEMBER is a port GUID or a host name, full unless
+=limited or =both follows, and ,index0 puts the P_Key at index 0. put makes the partition have these
+members and options and no others; with --file FILE it sends FILE, in the JSON of the control
+protocol, and - is standard input.
 
 NAME may also be a P_Key. A MEMBER is a port GUID, a host name (all ports of the host; needs a
 running manager), or ALL, ALL_CAS, ALL_SWITCHES, ALL_ROUTERS, SELF, followed by =full, =limited or
@@ -51,6 +62,8 @@ Exit status: 0 success, 1 the file has errors or the change is refused, 2 wrong 
 		Example: `  ibsmctl partitions check --strict partitions.conf
   ibsmctl partitions create storage --key 0x10 --flag ipoib --flag rate=16 SELF=full
   ibsmctl partitions add storage host-02=full 0xb83fd20300a00020 && ibsmctl partitions apply
+  ibsmctl partitions put tenant-7 --ipoib host-03 host-04=limited
+  ibsmctl partitions show tenant-7 --wait 30s
 `}
 	f := cmd.PersistentFlags()
 	f.StringVarP(&c.file, "file", "f", "",
@@ -62,9 +75,11 @@ Exit status: 0 success, 1 the file has errors or the change is refused, 2 wrong 
 	f.BoolVar(&c.force, "force", false, "check, apply: accept dangerous lines")
 	f.BoolVar(&c.byName, "names", false,
 		"add, create: write host names, which OpenSM does not accept, instead of port GUIDs")
-	f.BoolVar(&c.strict, "strict", false, "check: treat warnings as errors")
-	f.StringVar(&c.node, "node", "", "show without FILE: the ports of `NODE` only")
-	f.DurationVar(&c.wait, "wait", time.Minute, "apply: wait at most `TIME`")
+	f.BoolVar(&c.strict, "strict", false,
+		"check: treat warnings as errors; put, set: refuse unknown hosts and full P_Key tables")
+	f.StringVar(&c.node, "node", "", "show without FILE: the ports of `NODE` only; list: its partitions")
+	f.DurationVar(&c.wait, "wait", time.Minute, "apply: wait at most `TIME`; show NAME: wait until the ports have the P_Key")
+	c.callerOptions(cmd)
 	a.completeNodeOption(cmd)
 	c.addVerbs(cmd)
 	return cmd
@@ -93,23 +108,41 @@ func (c *partitionsCommand) addVerbs(cmd *cobra.Command) {
 		})
 	}
 	verb("check [FILE]", "report errors and warnings", 0, 1, onFile(c.check))
-	verb("show [FILE]", "partitions and members of FILE; without FILE the P_Keys of the ports", 0, 1,
+	verb("show [FILE|NAME]", "partitions of FILE; members of NAME; without both P_Keys of the ports", 0, 1,
 		func(ctx context.Context, args []string) error {
-			if len(args) == 0 && c.file == "" {
+			switch {
+			case len(args) == 0 && c.file == "":
 				return c.showRunning(ctx)
+			case c.file == "" && isPartitionName(args[0]):
+				return c.showCaller(ctx, args[0], cmd.PersistentFlags().Changed("wait"))
 			}
 			return onFile(c.show)(ctx, args)
 		})
 	verb("fmt [FILE]", "print the file in a standard format", 0, 1, onFile(c.format))
-	cli.Takes(verb("export [FILE]", "print the file for OpenSM, with port GUIDs for names", 0, 1, onFile(c.export)),
-		append(common, "file")...)
+	cli.Takes(verb("export [FILE]", "print the file for OpenSM, with port GUIDs for names", 0, 1,
+		func(ctx context.Context, args []string) error {
+			if c.callers {
+				return c.exportCallers(ctx)
+			}
+			return onFile(c.export)(ctx, args)
+		}), append(common, "file", "callers")...)
 	edit("create NAME [MEMBER]...", "create a partition, with --key and --flag", 1, -1)
 	edit("delete NAME", "delete a partition with all its lines", 1, 1)
 	edit("rename NAME NEW", "rename a partition", 2, 2)
 	edit("add NAME MEMBER...", "add members, or change their membership", 2, -1)
 	edit("remove NAME MEMBER...", "remove members", 2, -1)
-	edit("set NAME FLAG...", "set flags", 2, -1)
+	verb("set NAME [FLAG]...", "set flags; with --add, --remove change members beside the file", 1, -1,
+		func(ctx context.Context, args []string) error {
+			if len(c.adding)+len(c.leaving) > 0 {
+				return c.patchCaller(ctx, args)
+			}
+			if len(args) < 2 {
+				return cli.UsageError("expected FLAG, or --add or --remove", "see ibsmctl partitions set --help")
+			}
+			return onFile(func(ctx context.Context) error { return c.edit(ctx, "set", args) })(ctx, nil)
+		})
 	edit("unset NAME FLAG...", "remove flags", 2, -1)
+	c.addCallerVerbs(verb)
 	verb("undo", "undo the last edit by ibsmctl", 0, 0, onFile(c.undo))
 	cli.Takes(verb("diff [FILE]", "show what FILE, or the manager's file, would change", 0, 1, c.diff),
 		append(common, "file")...)

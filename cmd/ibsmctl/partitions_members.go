@@ -69,6 +69,11 @@ func (c *partitionsCommand) export(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	return c.exportFile(ctx, f)
+}
+
+// exportFile is export of a text.
+func (c *partitionsCommand) exportFile(ctx context.Context, f *partitions.File) error {
 	if policy, errs, _ := f.Policy(); len(errs) > 0 {
 		return errs
 	} else if len(policy.Foreign) == 0 {
@@ -77,7 +82,7 @@ func (c *partitionsCommand) export(ctx context.Context) error {
 	}
 	hosts, err := c.hostPorts(ctx)
 	if err != nil {
-		return fmt.Errorf("%s has members that only a running manager can resolve: %w", c.file, err)
+		return fmt.Errorf("%s has members that only a running manager can resolve: %w", f.Name, err)
 	}
 	var index []partitions.HostPort[mad.GUID]
 	for _, p := range hosts {
