@@ -14,6 +14,9 @@ type Keys struct {
 	// Of is the nth key, from 0 on, to show to a port's agent until it answers, by port GUID: of a switch
 	// its port 0's; 0 where it is not known. ok is false where there are no more.
 	Of func(port mad.GUID, n int) (key mad.MKey, ok bool)
+	// Knock is a key of Of that asks the master to let a manager in; 0 for none. It is not shown behind a port that led
+	// to an adapter.
+	Knock mad.MKey
 	// Behind is the port GUID of the agent that was last behind a port, 0 for none: a port of
 	// the switch with that node GUID, or our own with that port GUID. It is called only if Of
 	// is set.

@@ -18,12 +18,28 @@ const (
 
 // keyBehind is the M_Key of a request to whoever is behind a port.
 func (m *Machine) keyBehind(it item) mad.MKey {
-	agent, n := m.behind(it), m.keyNumber(it)
+	n := m.keyNumber(it)
 	if n >= firstCandidate {
-		agent, n = m.candidates[n-firstCandidate], 0
+		key, _ := m.cfg.Keys.Of(m.candidates[n-firstCandidate], 0)
+		return key
 	}
-	key, _ := m.cfg.Keys.Of(agent, n)
+	key, _ := m.expectedKey(it, n)
 	return key
+}
+
+// expectedKey is the nth M_Key, from 0 on, of the agent that is expected behind a port; ok is false where there are no
+// more.
+func (m *Machine) expectedKey(it item, n int) (key mad.MKey, ok bool) {
+	agent, from := m.behind(it), it.end()
+	hidden := m.cfg.Keys.Knock != 0 && (m.branches.all[from.Node].suspect || m.ledToAdapter(from))
+	for i := 0; ; i++ {
+		if key, ok = m.cfg.Keys.Of(agent, i); !ok || n == 0 && !(hidden && key == m.cfg.Keys.Knock) {
+			return key, ok
+		}
+		if !hidden || key != m.cfg.Keys.Knock {
+			n--
+		}
+	}
 }
 
 // noAnswer takes that a request to whoever is behind a port got no answer. It reports whether that is not the last
@@ -78,7 +94,7 @@ func (m *Machine) tryKeys() {
 			count++
 		}
 		for n := 1; n < firstCandidate; n++ {
-			if _, ok := m.cfg.Keys.Of(m.behind(it), n); !ok {
+			if _, ok := m.expectedKey(it, n); !ok {
 				break
 			}
 			show(n)

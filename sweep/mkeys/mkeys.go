@@ -79,6 +79,7 @@ func (l Lookup) Keys() (k discover.Keys) {
 		return places.behind[plan.Key{Node: guid, Port: num}].agent
 	}
 	if wanted.Ports.On() {
+		k.Knock = mad.MKey(wanted.Ports.Knock())
 		k.Candidates = func(found func(mad.GUID) bool, unanswered func(mad.GUID, uint8) bool) []mad.GUID {
 			return places.candidates(last, found, func(at plan.Key) bool { return unanswered(at.Node, at.Port) })
 		}
