@@ -104,12 +104,35 @@ func TestRepeatedSets(t *testing.T) {
 // TestTooManyPatterns: each is looked up in the whole subnet, so their number is bounded.
 func TestTooManyPatterns(t *testing.T) {
 	for _, line := range []string{"h[%[1]d],\n", "0x%[1]x-0xff00000,\n"} {
-		for lines, want := range map[int]string{maxPatterns: "", maxPatterns + 1: "more than 8192 ranges, patterns and port groups: "} {
+		for lines, want := range map[int]string{maxPatterns: "",
+			maxPatterns + 1: "more than 8192 ranges, patterns and port groups: "} {
 			policy, errors, _ := Parse("p", numberedLines("a=1:\n", line, lines, "0x10=full;\n")).Policy()
 			if (policy != nil) != (want == "") || len(errors) > 0 && (want == "" || len(errors) > 1 ||
 				!strings.HasPrefix(errors[0].Text, want) || errors[0].Line != maxPatterns+2) {
 				t.Errorf("%d lines: %v", lines, errors)
 			}
 		}
+	}
+}
+
+// TestExplainMany: a port that finds no room for many keys is described by the first, and their number.
+func TestExplainMany(t *testing.T) {
+	sub, err := netwalk.Topo(nettest.Generate(t, "fattree:k=2,levels=2"), net.NoEnd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy, errors, _ := Parse("p", numberedLines("", "a%[1]x=0x%[1]x: ALL;\n", 2000, "")).Policy()
+	if policy == nil {
+		t.Fatal(errors)
+	}
+	out := Compile(policy, Settings{}, sub, nil)
+	if len(out.Overflows) == 0 {
+		t.Fatal("there is room")
+	}
+	o := out.Overflows[0]
+	text := out.Explain(o, sub)
+	want := fmt.Sprintf("%s, %d more: take it out of a partition", policy.Name(o.Left[7]), len(o.Left)-8)
+	if len(o.Left)+o.Size != MaxKeys || !strings.HasSuffix(text, want) || !strings.Contains(text, " (a") {
+		t.Errorf("%d keys are left: %s, want %s", len(o.Left), text, want)
 	}
 }

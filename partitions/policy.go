@@ -32,6 +32,7 @@ type Policy struct {
 	Held []Held
 
 	groups *PortGroups
+	byKey  map[mad.PKey]int // index of the first of the Partitions, as many as it has
 }
 
 // Partition is everything that the definitions of one P_Key say together.
@@ -224,7 +225,10 @@ func (p *Policy) Equal(o *Policy) bool {
 
 // Find is the partition of a key, whichever membership the key has; nil if there is none.
 func (p *Policy) Find(key mad.PKey) *Partition {
-	for i := range p.Partitions {
+	if i, known := p.byKey[key.Base()]; known {
+		return &p.Partitions[i]
+	}
+	for i := len(p.byKey); i < len(p.Partitions); i++ {
 		if p.Partitions[i].Key == key.Base() {
 			return &p.Partitions[i]
 		}

@@ -28,18 +28,6 @@ func TestBasePolicies(t *testing.T) {
 	}
 }
 
-func TestFind(t *testing.T) {
-	p := Default()
-	for _, key := range []mad.PKey{0xffff, 0x7fff} {
-		if got := p.Find(key); got != &p.Partitions[0] {
-			t.Errorf("%s: %v", key, got)
-		}
-	}
-	if got := p.Find(0x8001); got != nil {
-		t.Errorf("0x8001: %v", got)
-	}
-}
-
 // TestConfines: a file confines nobody only if every port is a full member of the default partition by it, and nothing
 // else is said.
 func TestConfines(t *testing.T) {
@@ -89,5 +77,23 @@ func TestEqual(t *testing.T) {
 	}
 	if none := (*Policy)(nil); none.Equal(of(text)) || of(text).Equal(none) || !none.Equal(nil) {
 		t.Error("no policy is equal to one")
+	}
+}
+
+// TestFind: each partition is found by its key with any membership, also one that was added to those of a file.
+func TestFind(t *testing.T) {
+	of, errors, _ := Parse("p", []byte("a=1: ALL;\nb=2: ALL;\n")).Policy()
+	if of == nil {
+		t.Fatal(errors)
+	}
+	more := of.WithPartitions([]Partition{{Name: "c", Key: 3}}, 1, nil)
+	for key, want := range map[mad.PKey]string{1: "a", 0x8001: "a", 0x8002: "b", 0x7fff: "Default", 0xffff: "Default",
+		3: "c", 4: ""} {
+		if got := more.Find(key); (got == nil) != (want == "") || got != nil && got.Name != want {
+			t.Errorf("%s is of %+v, want %q", key, got, want)
+		}
+	}
+	if of.Find(3) != nil || Default().Find(mad.DefaultPKey) == nil || Default().Find(1) != nil {
+		t.Error("a partition is found elsewhere")
 	}
 }

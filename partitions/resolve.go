@@ -50,7 +50,6 @@ func sortByPlace(l diag.List) {
 type resolver struct {
 	*File
 	policy   *Policy
-	byKey    map[mad.PKey]int // index in policy.Partitions
 	byName   map[string]named
 	groups   map[mad.GID]existing
 	patterns int               // Members that are one
@@ -75,7 +74,7 @@ type existing struct {
 
 func newResolver(f *File) *resolver {
 	r := &resolver{
-		File: f, policy: &Policy{}, byKey: map[mad.PKey]int{}, byName: map[string]named{},
+		File: f, policy: &Policy{byKey: map[mad.PKey]int{}}, byName: map[string]named{},
 		groups: map[mad.GID]existing{}, given: map[mad.PKey]bool{},
 	}
 	for _, p := range Closed().Partitions {
@@ -88,7 +87,7 @@ func newResolver(f *File) *resolver {
 func (r *resolver) addPartition(p Partition) int {
 	i := len(r.policy.Partitions)
 	r.policy.Partitions = append(r.policy.Partitions, p)
-	r.byKey[p.Key] = i
+	r.policy.byKey[p.Key] = i
 	n := r.byName[p.Name]
 	if n.count++; n.count == 1 || bits.ReverseBytes16(uint16(p.Key)) < bits.ReverseBytes16(uint16(n.key)) {
 		n.key = p.Key
@@ -123,7 +122,7 @@ func (r *resolver) define(d *Definition) mad.PKey {
 		r.members(nil, d, flags{}) // for their errors
 		return 0
 	}
-	i, there := r.byKey[key]
+	i, there := r.policy.byKey[key]
 	if !there {
 		i = r.addPartition(Partition{Name: nameOf(d, key), Key: key, Position: r.at(d.Head.Name)})
 	}
@@ -210,7 +209,7 @@ func (r *resolver) keyByName(d *Definition) (key mad.PKey, ok bool) {
 		return found.key, true
 	}
 	for r.lastFree++; r.lastFree < DefaultKey; r.lastFree++ {
-		if _, used := r.byKey[r.lastFree]; !used {
+		if _, used := r.policy.byKey[r.lastFree]; !used {
 			r.given[r.lastFree] = true
 			return r.lastFree, true
 		}

@@ -474,13 +474,19 @@ func (p *Policy) Name(key mad.PKey) string {
 	return key.String()
 }
 
+// maxNamed is how many keys of an Overflow are named.
+const maxNamed = 8
+
 // Explain describes an Overflow, and what to do.
 func (t *Tables) Explain(o Overflow, subnet *topo.Topo) string {
 	port := &subnet.Ports[o.Port]
 	node := &subnet.Nodes[port.Node]
-	names := make([]string, len(o.Left))
-	for i, k := range o.Left {
-		names[i] = t.Policy.Name(k)
+	var names []string
+	for _, k := range o.Left[:min(len(o.Left), maxNamed)] {
+		names = append(names, t.Policy.Name(k))
+	}
+	if more := len(o.Left) - maxNamed; more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
 	}
 	if subnet.IsSwitchPort(o.Port) {
 		return fmt.Sprintf(

@@ -25,6 +25,7 @@ var notInRecord = map[string]string{
 	"view.View.Gen":                 "is in the line before those of the view",
 	"topo.Node.Switch":              "the place in Topo.Switches, which the tables' lines follow",
 	"routing.Tables.Rules":          "functions",
+	"partitions.Policy.byKey":       "made of the Partitions",
 	"partitions.Policy.groups":      "made of the port groups",
 	"partitions.Tables.Confines":    "made of the Policy",
 	"partitions.Tables.Exact":       "made of the Policy and Want",
