@@ -5,6 +5,7 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
 	"ibsm/sweep/proof"
+	"ibsm/topo"
 )
 
 // showSMKey is the state machine of requests for our SMInfo that ask for no proof, as those of OpenSM, where the SM_Key
@@ -15,6 +16,7 @@ type showSMKey [maxShows]struct {
 	state   showState
 	request mad.Datagram
 	route   mad.Route // back to its sender
+	port    mad.GUID  // which is this one, 0 where that is not known
 }
 
 // showState says whether a sender is asked.
@@ -36,7 +38,10 @@ func (c *Core) toShow(d *mad.Datagram) (waits bool) {
 		c.elect.State() == smp.NotActive || c.port.mkey != 0 && d.Packet.MKey() != c.port.mkey {
 		return false
 	}
-	free := -1
+	free, port := -1, mad.GUID(0)
+	if p := senderOf(c.published.view, d); p != topo.None {
+		port = c.published.view.Topo.Ports[p].GUID
+	}
 	for i := range c.shows {
 		switch s := &c.shows[i]; {
 		case s.state == showIdle:
@@ -44,6 +49,8 @@ func (c *Core) toShow(d *mad.Datagram) (waits bool) {
 		case s.route == route:
 			s.request = *d // its sender waits for the answer to the latest attempt
 			return true
+		case port != 0 && s.port == port:
+			return true // one at a time: it could invent any number of routes
 		}
 	}
 	if free < 0 {
@@ -57,7 +64,7 @@ func (c *Core) toShow(d *mad.Datagram) (waits bool) {
 	req.Data = c.elect.Question()
 	if c.fx.request(req) {
 		s := &c.shows[free]
-		s.state, s.request, s.route = showAsks, *d, route
+		s.state, s.request, s.route, s.port = showAsks, *d, route, port
 	}
 	return true
 }

@@ -53,6 +53,7 @@ type Machine struct {
 	// phase of handing the mastership over to the manager that is polled, or was (late).
 	phase      phase
 	until      time.Duration // preparing, leaving: it is waited for
+	offered    time.Duration // leaving: when it was offered the mastership
 	late       mad.GUID      // it has been waited for too long
 	candidates []smp.SMInfo  // leaving: those that come next
 }

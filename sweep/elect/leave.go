@@ -14,6 +14,8 @@ const LeavePatience = 2 * time.Second
 const (
 	answerTimeout = 400 * time.Millisecond // for a target to say what it is
 	mirrorTimeout = time.Second            // and for a peer ibsm to have everything
+	// for a manager of another kind that is DISCOVERING to become STANDBY, since it was offered the mastership
+	standbyTimeout = time.Second
 )
 
 // Leave says that this manager is about to end. A MASTER goes on until one of the others,
@@ -49,6 +51,7 @@ func (m *Machine) offer(now time.Duration) Do {
 	}
 	m.poll(now, m.candidates[0].GUID())
 	m.phase, m.until, m.candidates = leaving, now+answerTimeout, m.candidates[1:]
+	m.offered = now
 	m.due, m.watch.isSM = now, true
 	return Offer
 }
@@ -66,6 +69,10 @@ func (m *Machine) answered(now time.Duration, info *smp.SMInfo) Do {
 		return m.end()
 	case state == smp.NotActive || !m.mayBeMaster(info):
 		return m.offer(now)
+	case m.watch.kind != peer && state == smp.Discovering:
+		// HANDOVER would change nothing there, see target: it is asked again
+		m.misses, m.due, m.until = 0, min(m.due, now+lookInterval), m.offered+standbyTimeout
+		return Nothing
 	case m.watch.kind != peer || m.cfg.Unmirrored:
 		return m.handOver(now)
 	}
