@@ -36,13 +36,19 @@ const (
 	longSleep = 3500 * time.Millisecond
 )
 
-func TestElections(t *testing.T) {
+func TestElections(t *testing.T) { contests(t, false) }
+
+// The same holds for managers with a secret, of which two prove it, and the third shows the SM_Key, ignores managers that
+// do not show it, and knows no proofs: it is of another kind, or an older ibsm.
+func TestElectionsWithSecret(t *testing.T) { contests(t, true) }
+
+func contests(t *testing.T, secret bool) {
 	list := seedsOf(t, defaultElections, proofElections)
 	masters := 0
 	for _, seed := range list {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			defer repeat(t, seed)
-			c := newContest(t, seed)
+			c := newContest(t, seed, secret)
 			c.run()
 			masters += c.changes
 		})
@@ -68,6 +74,7 @@ type rival struct {
 	at    net.End
 	cfg   manager.Config
 	plain bool // like OpenSM: it polls at the default interval and knows no peer ibsm
+	shows bool // it shows the secret SM_Key, for which its core has the default one, and knows no proofs
 	m     *watched
 
 	leaves bool          // it was asked to end
@@ -77,7 +84,7 @@ type rival struct {
 	asked  int           // SMInfo asked since then
 }
 
-func newContest(t *testing.T, seed uint64) *contest {
+func newContest(t *testing.T, seed uint64, secret bool) *contest {
 	rng := rand.New(rand.NewPCG(seed, 0xe1ec7))
 	n := nettest.Generate(t, pick(rng, "fattree:k=4", "torus:dims=3x3", "mesh:dims=4x2"))
 	c := &contest{rng: rng}
@@ -94,9 +101,25 @@ func newContest(t *testing.T, seed uint64) *contest {
 			r.cfg.Elect.MasterPriority = 14
 		}
 		c.rivals = append(c.rivals, r)
+	}
+	if secret {
+		c.share(seed%2 == 0)
+	}
+	for _, r := range c.rivals {
 		c.start(r)
 	}
 	return c
+}
+
+// share gives the managers a secret. The last one is of another kind, or an older ibsm.
+func (c *contest) share(older bool) {
+	last := c.rivals[len(c.rivals)-1]
+	last.plain, last.shows = !older, true
+	for _, r := range c.rivals {
+		if last.cfg.Elect.Allowed = append(last.cfg.Elect.Allowed, c.Fabric.PortGUID(r.at)); r != last {
+			r.cfg.Elect.SMKey, r.cfg.Elect.Secret = subnetSecret.SMKey(), subnetSecret
+		}
+	}
 }
 
 // start puts a manager in its place.
@@ -120,8 +143,23 @@ func (c *contest) start(r *rival) {
 	}
 	r.m.Heard = func(received []mad.Datagram) {
 		for i := range received {
-			r.blind(&received[i].Packet)
+			p := &received[i].Packet
+			if r.blind(p); r.shows && p.AttrID() == smp.AttrSMInfo && p.MgmtClass() == mad.ClassDirected {
+				r.learn((*smp.SMInfo)(p.Data()), p.IsResponse())
+			}
 		}
+	}
+}
+
+// learn has a manager that shows the SM_Key take another's SMInfo: its core knows the default key only, and ignores
+// whoever shows none.
+func (r *rival) learn(i *smp.SMInfo, says bool) {
+	clear(i[24:56])
+	switch key := i.SMKey(); {
+	case key == subnetSecret.SMKey():
+		i.SetSMKey(elect.DefaultSMKey)
+	case key == 0 && says, key == elect.DefaultSMKey:
+		i.SetSMKey(0xbad)
 	}
 }
 
@@ -135,6 +173,9 @@ func (r *rival) blind(p *mad.Packet) {
 // sent judges what a manager sends.
 func (c *contest) sent(r *rival, now time.Duration, p *mad.Packet) {
 	r.blind(p)
+	if i := (*smp.SMInfo)(p.Data()); r.shows && p.AttrID() == smp.AttrSMInfo && i.SMKey() == elect.DefaultSMKey {
+		i.SetSMKey(subnetSecret.SMKey())
+	}
 	switch {
 	case p.AttrID() == smp.AttrSMInfo && p.Method() == mad.MethodGet:
 		r.asked++
