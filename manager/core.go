@@ -194,6 +194,9 @@ func (c *Core) outcome(o *txn.Outcome) {
 		if p, is := c.sweeps.phase.(*sweep.Program); is {
 			c.publishFirst(p)
 		}
+		if walk, is := c.sweeps.phase.(*sweep.Walk); is && len(c.port.places) == 0 {
+			c.port.places = walk.Places()
+		}
 		if _, _, guid := c.sweeps.progress(); guid != 0 && c.port.identity == ownUnknown {
 			c.identified(guid)
 		}

@@ -130,29 +130,32 @@ func (p *ownPort) isAt(q *proof.Question) bool {
 // movePause is the least time between two reads of where our own port is.
 const movePause = time.Second
 
-// askPlace asks the node at the other end of our own cable what it is.
-func (p *ownPort) askPlace(fx *effects, key mad.MKey) {
-	if p.num != 0 && fx.now >= p.moved {
-		p.moved = fx.now + movePause
-		fx.request(urgent(ownerPlace, 0, mad.MakeRoute(p.num), mad.MethodGet, smp.AttrNodeInfo, 0, key))
+// askPlace asks the node at the other end of our own cable what it is, and reports whether it does.
+func (p *ownPort) askPlace(fx *effects, key mad.MKey) bool {
+	if p.num == 0 || fx.now < p.moved {
+		return false
 	}
+	p.moved = fx.now + movePause
+	return fx.request(urgent(ownerPlace, 0, mad.MakeRoute(p.num), mad.MethodGet, smp.AttrNodeInfo, 0, key))
 }
 
-// proofAsked takes a Question that asks for a proof. For another place it has our own port find out where it is: its
-// cable may have been moved so fast that nobody noticed. That of a manager at its own port is remembered.
-func (c *Core) proofAsked(d *mad.Datagram) {
+// proofWaits takes a Question that asks for a proof. That of a manager at its own port is remembered. One for another
+// place has our own port find out where it is: its cable may have been moved so fast that nobody noticed. That Question
+// is not answered, and the report is true: its sender repeats it.
+func (c *Core) proofWaits(d *mad.Datagram) bool {
 	q, asks := proof.In((*smp.SMInfo)(d.Packet.Data()))
 	if !asks || !c.elect.HasSecret() {
-		return
-	}
-	if len(c.port.places) > 0 && !c.port.isAt(&q) {
-		key, _ := c.sweeps.sweeper.MKeys().KeyAlong([]uint8{c.port.num})
-		c.port.askPlace(&c.fx, key)
+		return false
 	}
 	v := c.published.view
 	if p := senderOf(v, d); p != topo.None && v.Topo.Ports[p].GUID == q.Asker {
 		c.elect.asks(&q)
 	}
+	if len(c.port.places) == 0 || c.port.isAt(&q) {
+		return false
+	}
+	key, _ := c.sweeps.sweeper.MKeys().KeyAlong([]uint8{c.port.num})
+	return c.port.askPlace(&c.fx, key)
 }
 
 // isPlace takes its answer.
@@ -220,7 +223,10 @@ func (c *Core) readOwn(found *discover.Result) {
 		return
 	}
 	c.port.setGUID(b.PortGUID(self))
-	c.port.num, c.port.places = self.Port, discover.PlacesOf(b)
+	c.port.num = self.Port
+	if places := discover.PlacesOf(b); places != nil { // else nobody has answered there
+		c.port.places = places
+	}
 	if p := b.Port(self); p != nil {
 		c.port.holds(p)
 	}

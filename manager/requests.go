@@ -31,11 +31,10 @@ func (c *Core) request(d *mad.Datagram) {
 	case p.AttrID() == smp.AttrSMInfo && c.isOutdated(d):
 	case p.AttrID() == smp.AttrSMInfo && p.Method() == mad.MethodGet:
 		if c.port.mayRead(p.MKey()) {
-			if !c.toShow(d) {
+			if !c.toShow(d) && !c.proofWaits(d) {
 				c.elect.answer(&c.fx, d, mad.StatusOK, &c.port, false, c.sent)
 			}
 			c.question(d)
-			c.proofAsked(d)
 		}
 	case p.AttrID() == smp.AttrSMInfo && p.Method() == mad.MethodSet:
 		if c.port.mayWrite(p.MKey()) {

@@ -13,8 +13,8 @@ import (
 	"ibsm/sweep/proof"
 )
 
-// provingCore is a manager at port 5, with a secret SM_Key, in a state: STANDBY of a MASTER 9 that has proved the secret,
-// two links away.
+// provingCore is a manager at port 5, with a secret SM_Key, in a state: STANDBY of a MASTER 9 that has proved the
+// secret, two links away.
 func provingCore(state smp.SMState) *Core {
 	cfg := Config{Elect: elect.Config{GUID: 5, Priority: 3, SMKey: testSMKey, Inactive: state == smp.NotActive}}
 	c := NewCore(cfg)
@@ -134,8 +134,8 @@ func TestShowSMKeyLimit(t *testing.T) {
 	}
 }
 
-// TestCodedControl: a HANDOVER with a code is obeyed when the code is new, or when the manager that it names proves that
-// it is no longer master, at the place where the packet came from. One without a right code is refused.
+// TestCodedControl: a HANDOVER with a code is obeyed when the code is new, or when the manager that it names proves
+// that it is no longer master, at the place where the packet came from. One without a right code is refused.
 func TestCodedControl(t *testing.T) {
 	away, polled := mad.MakeRoute(3, 4, 5), mad.MakeRoute(1, 2)
 	const node2, sm3, sm2 = "NodeInfo/2", "SMInfo/3", "SMInfo/2"
@@ -153,7 +153,8 @@ func TestCodedControl(t *testing.T) {
 		{"new, another way", away, true, nil, nil, smp.Master, sm2, 0},
 		{"another priority", polled, true, func(i *smp.SMInfo) { i.SetPriority(9) }, nil, smp.Standby, "", 1},
 		{"old", polled, false, nil, nil, smp.Standby, sm2, 0},
-		{"old, proved", polled, false, nil, []func(*Core) txn.Outcome{provesBy(9, smp.Standby, true)}, smp.Master, sm2, 0},
+		{"old, proved", polled, false, nil, []func(*Core) txn.Outcome{provesBy(9, smp.Standby, true)}, smp.Master, sm2,
+			0},
 		{"old, NOT-ACTIVE", polled, false, nil, []func(*Core) txn.Outcome{provesBy(9, smp.NotActive, true)}, smp.Master,
 			sm2, 0},
 		{"old, still master", polled, false, nil, []func(*Core) txn.Outcome{provesBy(9, smp.Master, true)}, smp.Standby,

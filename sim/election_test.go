@@ -38,8 +38,8 @@ const (
 
 func TestElections(t *testing.T) { contests(t, false) }
 
-// The same holds for managers with a secret, of which two prove it, and the third shows the SM_Key, ignores managers that
-// do not show it, and knows no proofs: it is of another kind, or an older ibsm.
+// The same holds for managers with a secret, of which two prove it, and the third shows the SM_Key, ignores managers
+// that do not show it, and knows no proofs: it is of another kind, or an older ibsm.
 func TestElectionsWithSecret(t *testing.T) { contests(t, true) }
 
 func contests(t *testing.T, secret bool) {

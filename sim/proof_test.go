@@ -131,6 +131,38 @@ func TestProofOfAnotherSecret(t *testing.T) {
 	w.mustShowNothing(t)
 }
 
+// The cable of a standby's host is moved to another port of its switch, so fast that the standby does not notice. It
+// finds out where it is when the master asks it there, and takes over when the master ends.
+func TestProofMoved(t *testing.T) {
+	n := nettest.Generate(t, "fattree:k=4")
+	b := newHarness(t, n, fabric.Config{Seed: 1})
+	first := b.comeUp(provingConfig(3))
+	second := b.add(host(n, 6), provingConfig(1))
+	t.Cleanup(second.dump)
+	b.pass(settling)
+	here := b.Fabric.Peer(host(n, 6))
+	other := host(n, 7)
+	there := b.Fabric.Peer(other)
+	if here.Node != there.Node {
+		t.Fatal("the hosts are at two switches")
+	}
+	states := len(second.states)
+	b.Fabric.Unplug(here)
+	b.Fabric.Unplug(there)
+	b.Fabric.Plug(here, other, mad.Width4x, mad.HDR)
+	b.Fabric.Plug(there, host(n, 6), mad.Width4x, mad.HDR)
+	b.pass(settling)
+	stats := first.Core.Stats()
+	if len(stats.Rivals) != 1 || len(stats.Ignored) > 0 || first.says("ALARM") > 0 || len(second.states) != states {
+		t.Errorf("the master knows %+v, ignores %v; the standby is %v", stats.Rivals, stats.Ignored, second.states)
+	}
+	b.Kill(first.Manager)
+	b.pass(settling)
+	if second.last() != smp.Master {
+		t.Errorf("the standby is %v", second.states)
+	}
+}
+
 // answers has an intruder answer each Get(SMInfo); with false it keeps quiet.
 func (i *intruder) answers(says func(asked smp.SMInfo) (smp.SMInfo, bool)) {
 	i.station.SetIsSM(true)

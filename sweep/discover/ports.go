@@ -148,10 +148,16 @@ func (m *Machine) smInfo(it item, info *smp.SMInfo, ok bool) {
 	}
 }
 
-// PlacesOf are the places where the manager's own port is: one where it is an adapter's, and that of each cable of a
-// switch; none where nobody is known to be there.
+// Places are where the manager's own port is, as far as it is known yet: one place where it is an adapter's, and that
+// of each cable of a switch.
+func (m *Machine) Places() []proof.Place { return PlacesOf(m.b) }
+
+// PlacesOf is Machine.Places of what a walk has found.
 func PlacesOf(b *topo.Builder) (places []proof.Place) {
 	self := b.Self()
+	if self == topo.NoEnd {
+		return nil
+	}
 	node := b.Node(self.Node)
 	first, last := self.Port, self.Port
 	if node.Type == mad.Switch {
