@@ -78,6 +78,7 @@ func (la *launcher) supervise() int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
+	fileReader.Stop(ctx.Done())
 	var t tasks
 	defer t.end()
 	s := newSupervisor(la.program, la.find, la.stdout)
