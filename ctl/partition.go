@@ -106,11 +106,12 @@ type PartitionMember struct {
 
 // MemberPort is a port that a member is.
 type MemberPort struct {
-	GUID  string `json:"guid"`
-	Host  string `json:"host,omitempty"`
-	Desc  string `json:"desc"`
-	Num   uint8  `json:"num"`
-	State string `json:"state"`
+	GUID string `json:"guid"`
+	Host string `json:"host,omitempty"`
+	Desc string `json:"desc"`
+	Num  uint8  `json:"num"`
+	// State and Why are those of one of several ports; "" where it is the only one: then they are the member's.
+	State string `json:"state,omitempty"`
 	Why   string `json:"why,omitempty"`
 }
 
@@ -120,6 +121,7 @@ const partitionPath = "/v1/partition/"
 const (
 	maxPartitionBody = 16 << 20 // bytes
 	maxReady         = 60       // seconds that a request may wait for a partition
+	maxReadyWaits    = 16       // such requests at a time: they hold connections
 )
 
 // takesPartition reports whether a request has a partition as its body.
@@ -268,6 +270,15 @@ func (s *Server) partition(w http.ResponseWriter, r *http.Request) error {
 	}
 	if err != nil {
 		return err
+	}
+	if wait != "" {
+		select {
+		case s.partitionWaits <- struct{}{}:
+			defer func() { <-s.partitionWaits }()
+		default:
+			w.Header().Set("Retry-After", "1")
+			return fmt.Errorf("%w: %d requests already wait for partitions", ErrNotNow, cap(s.partitionWaits))
+		}
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), time.Duration(cmp.Or(seconds, maxReady/2))*time.Second)
 	defer cancel()

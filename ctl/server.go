@@ -73,6 +73,8 @@ type Server struct {
 	cfg     Config
 	stats   *Stats
 	scrapes chan struct{} // has a token for each scrape that is answered
+	// partitionWaits has one for each request that waits for a partition.
+	partitionWaits chan struct{}
 
 	plans, partitionPlans, partitionApplies, partitionBodies, measurements, drains, nameMaps turns
 }
@@ -94,7 +96,8 @@ func New(cfg Config) *Server {
 	if cfg.Stats == nil {
 		cfg.Stats = new(Stats)
 	}
-	s := &Server{cfg: cfg, stats: cfg.Stats, scrapes: make(chan struct{}, maxScrapes)}
+	s := &Server{cfg: cfg, stats: cfg.Stats, scrapes: make(chan struct{}, maxScrapes),
+		partitionWaits: make(chan struct{}, maxReadyWaits)}
 	s.plans = newTurns("plans", maxPlans, s.stats)
 	s.partitionPlans = newTurns("previews of partition files", maxOther, s.stats)
 	s.partitionApplies = newTurns("partition files to be applied", maxOther, s.stats)

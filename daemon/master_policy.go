@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
@@ -153,6 +154,9 @@ func newMasterPolicy(text []byte) (*masterPolicy, error) {
 		chosen.Policy = partitions.Default()
 	case partitions.FromCaution:
 		chosen.Policy = partitions.Closed()
+	case partitions.FromSetting:
+		chosen = partitions.Select(partitions.Input{Err: fs.ErrNotExist, Absent: []byte(tenantsPartitions)}, nil,
+			partitions.NoStart)
 	default:
 		return nil, errPolicyText
 	}

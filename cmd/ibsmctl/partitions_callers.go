@@ -257,7 +257,8 @@ func (c *partitionsCommand) showCaller(ctx context.Context, name string, wait bo
 			t.add(who, how, "-", m.State, "-", printable(m.Why))
 		}
 		for _, port := range m.Ports {
-			t.add(who, how, port.GUID, port.State, printable(c.names.of(port.GUID, port.Desc)), printable(port.Why))
+			t.add(who, how, port.GUID, cmp.Or(port.State, m.State), printable(c.names.of(port.GUID, port.Desc)),
+				printable(cmp.Or(port.Why, m.Why)))
 		}
 	}
 	if len(p.Members) > 0 {

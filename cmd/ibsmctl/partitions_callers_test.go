@@ -130,3 +130,43 @@ func TestReadYourWrites(t *testing.T) {
 		t.Errorf("%d partitions, %v", n, err)
 	}
 }
+
+// TestCallersRestart: what was answered is there after a kill and a start, with its number; with partitions_mirror
+// required a manager without a standby refuses changes.
+func TestCallersRestart(t *testing.T) {
+	dir := t.TempDir()
+	settings := filepath.Join(dir, "opensm.conf")
+	if err := os.WriteFile(settings, []byte("partitions_mirror required\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	put := func(socket, name string) (*ctl.PartitionChanged, error) {
+		client := ctl.NewClient(socket)
+		defer client.Close()
+		return client.ChangePartition(t.Context(), http.MethodPut, name, nil, []byte(`{"members":[{"guid":"0x99"}]}`))
+	}
+	socket, cmd := startManager(t, "fattree:k=4", "--state_dir", dir)
+	first, err := put(socket, "red")
+	if err != nil || !first.Created || !first.Mirrored {
+		t.Fatalf("put %+v, %v", first, err)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	cmd.Wait()
+	socket, cmd = startManager(t, "fattree:k=4", "--state_dir", dir)
+	again, err := put(socket, "red")
+	if err != nil || again.Changed || again.PKey != first.PKey || again.ETag != first.ETag || !again.Since.Equal(first.Since) {
+		t.Errorf("after a restart: %+v, %v; before %+v", again, err, first)
+	}
+	cmd.Process.Kill()
+	cmd.Wait()
+	socket, _ = startManager(t, "fattree:k=4", "--state_dir", dir, "-F", settings)
+	if done, err := put(socket, "blue"); err == nil || !strings.Contains(err.Error(), "partitions_mirror is required") {
+		t.Errorf("required without a standby: %+v, %v", done, err)
+	}
+	var out bytes.Buffer
+	if status := run([]string{"--socket", socket, "partitions", "list"}, &out, &out); status != 0 ||
+		!strings.Contains(out.String(), "red") || strings.Contains(out.String(), "blue") {
+		t.Errorf("exit status %d\n%s", status, out.String())
+	}
+}

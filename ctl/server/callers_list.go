@@ -91,20 +91,25 @@ func (l *partitionLister) membersOf(rows []callers.Row) []ctl.PartitionMember {
 			m.GUID = worst.Port.String()
 		}
 		for i := range rows[:n] {
-			if row := &rows[i]; row.At != topo.None {
-				m.Ports = append(m.Ports, l.memberPort(row.At, row.State, row.Why))
+			row := &rows[i]
+			if row.At == topo.None {
+				continue
 			}
+			port := l.memberPort(row.At)
+			if n > 1 {
+				port.State, port.Why = row.State.String(), row.Why
+			}
+			m.Ports = append(m.Ports, port)
 		}
 		all, rows = append(all, m), rows[n:]
 	}
 	return all
 }
 
-func (l *partitionLister) memberPort(p topo.PortIdx, state callers.State, why string) ctl.MemberPort {
+func (l *partitionLister) memberPort(p topo.PortIdx) ctl.MemberPort {
 	port := &l.view.Topo.Ports[p]
 	desc := l.view.Topo.Nodes[port.Node].Desc.String()
-	return ctl.MemberPort{GUID: port.GUID.String(), Host: ctl.HostName(desc), Desc: desc, Num: port.Num,
-		State: state.String(), Why: why}
+	return ctl.MemberPort{GUID: port.GUID.String(), Host: ctl.HostName(desc), Desc: desc, Num: port.Num}
 }
 
 // ofFile describes a partition of the file.
@@ -149,7 +154,7 @@ func (l *partitionLister) holder(p topo.PortIdx, key mad.PKey) ctl.PartitionMemb
 	}
 	return ctl.PartitionMember{GUID: port.GUID.String(), Membership: membership.String(),
 		Index0: wanted.Key(0).Base() == key, State: state.String(), Why: why,
-		Ports: []ctl.MemberPort{l.memberPort(p, state, why)}}
+		Ports: []ctl.MemberPort{l.memberPort(p)}}
 }
 
 // partitionFilter selects partitions.
