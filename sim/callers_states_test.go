@@ -44,10 +44,10 @@ func (b *harness) rowsOf(m *watched, file *partitions.Policy, name string) map[s
 // TestCallerStates: each state of a member comes with its true reason.
 func TestCallerStates(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4,levels=2")
-	fine, full, deaf, mute, refuses, away := host(n, 1), host(n, 2), host(n, 3), host(n, 4), host(n, 5), host(n, 6)
+	fine, full, unread, unset, refuses, away := host(n, 1), host(n, 2), host(n, 3), host(n, 4), host(n, 5), host(n, 6)
 	trouble := map[int32]func(*mad.Packet) (mad.Status, bool){ // the status, and whether there is an answer
-		deaf.Node:    func(p *mad.Packet) (mad.Status, bool) { return 0, false },
-		mute.Node:    func(p *mad.Packet) (mad.Status, bool) { return 0, p.Method() != mad.MethodSet },
+		unread.Node:  func(p *mad.Packet) (mad.Status, bool) { return 0, false },
+		unset.Node:   func(p *mad.Packet) (mad.Status, bool) { return 0, p.Method() != mad.MethodSet },
 		refuses.Node: func(p *mad.Packet) (mad.Status, bool) { return mad.StatusBadField, true },
 	}
 	b := newHarness(t, n, fabric.Config{Seed: 1, Caps: func(i int32, _ *net.Node, c *fabric.Caps) {
@@ -57,7 +57,7 @@ func TestCallerStates(t *testing.T) {
 		if end := trouble[i]; end != nil {
 			c.Defect = func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
 				status, answers := end(p)
-				if p.AttrID() == smp.AttrPKeyTable && (i == deaf.Node || p.Method() == mad.MethodSet) {
+				if p.AttrID() == smp.AttrPKeyTable && (i == unread.Node || p.Method() == mad.MethodSet) {
 					return status, answers
 				}
 				return obey(), true
@@ -67,13 +67,14 @@ func TestCallerStates(t *testing.T) {
 	m := b.addKept(host(n, 0), registrarConfig(), sim.NewDisk(time.Millisecond))
 	b.Fabric.LinkDown(away)
 	b.pass(settling)
-	all := []callers.Member{b.memberAt(fine), b.memberAt(full), b.memberAt(deaf), b.memberAt(mute), b.memberAt(refuses),
-		b.memberAt(away), {Port: 0x99}, {Host: "nobody"}}
+	all := []callers.Member{b.memberAt(fine), b.memberAt(full), b.memberAt(unread), b.memberAt(unset),
+		b.memberAt(refuses), b.memberAt(away), {Port: 0x99}, {Host: "nobody"}}
 	b.put(m, callers.Wanted{Name: "first", Key: 0x101, Members: all})
 	expect := func(file *partitions.Policy, name string, at net.End, state callers.State, why string) {
 		t.Helper()
 		key := b.Fabric.PortGUID(at).String()
-		if r := b.rowsOf(m, file, name)[key]; r.State != state || !strings.Contains(r.Why, why) || why == "" && r.Why != "" {
+		r := b.rowsOf(m, file, name)[key]
+		if r.State != state || !strings.Contains(r.Why, why) || why == "" && r.Why != "" {
 			t.Errorf("%s: the member at %v is %v: %q; want %v, %q", name, at, r.State, r.Why, state, why)
 		}
 	}
@@ -81,8 +82,8 @@ func TestCallerStates(t *testing.T) {
 	b.pass(settling)
 	expect(nil, "first", fine, callers.Applied, "")
 	expect(nil, "first", full, callers.Applied, "")
-	expect(nil, "first", deaf, callers.Failed, "does not answer when its P_Key table is read")
-	expect(nil, "first", mute, callers.Failed, "does not take the P_Key")
+	expect(nil, "first", unread, callers.Failed, "does not answer when its P_Key table is read")
+	expect(nil, "first", unset, callers.Failed, "does not take the P_Key")
 	expect(nil, "first", refuses, callers.Failed, "does not take the P_Key")
 	expect(nil, "first", away, callers.Pending, "no port with this GUID has been seen")
 	for _, who := range []string{"0x0000000000000099", "nobody"} {
