@@ -155,7 +155,8 @@ func TestCallersRestart(t *testing.T) {
 	cmd.Wait()
 	socket, cmd = startManager(t, "fattree:k=4", "--state_dir", dir)
 	again, err := put(socket, "red")
-	if err != nil || again.Changed || again.PKey != first.PKey || again.ETag != first.ETag || !again.Since.Equal(first.Since) {
+	if err != nil || again.Changed || again.PKey != first.PKey || again.ETag != first.ETag ||
+		!again.Since.Equal(first.Since) {
 		t.Errorf("after a restart: %+v, %v; before %+v", again, err, first)
 	}
 	cmd.Process.Kill()
