@@ -27,6 +27,7 @@ var notInRecord = map[string]string{
 	"routing.Tables.Rules":          "functions",
 	"partitions.Policy.byKey":       "made of the Partitions",
 	"partitions.Policy.groups":      "made of the port groups",
+	"partitions.Policy.File":        "what the Partitions without a Number are of",
 	"partitions.Tables.Confines":    "made of the Policy",
 	"partitions.Tables.Exact":       "made of the Policy and Want",
 	"finding.Finding.Fields":        "values of the log line",
