@@ -33,6 +33,7 @@ func TestCallersRead(t *testing.T) {
 			if kind == 0 {
 				return r.Delete(s, name, callers.Match{})
 			}
+			r.Now += int64(i) * callers.Reuse // so that P_Keys do not run out
 			return r.Put(s, &callers.Wanted{Name: name, Note: fmt.Sprint(i), Members: []callers.Member{w.memberAt(at)}},
 				callers.Match{})
 		})

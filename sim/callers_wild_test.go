@@ -16,6 +16,7 @@ import (
 	"ibsm/partitions/callers"
 	"ibsm/registry"
 	"ibsm/sa"
+	"ibsm/sa/mirror"
 	"ibsm/sim"
 	"ibsm/sim/fabric"
 	"ibsm/sweep"
@@ -258,7 +259,10 @@ func (w *wildCallers) follow() {
 	}
 	master, standby := w.managers[m].Registrar(), w.managers[1-m].Registrar()
 	of := standby.MirrorStats().Follower
-	if of.Master == w.Fabric.PortGUID(w.places[m]) && of.Heard > 0 &&
+	known := slices.ContainsFunc(master.MirrorStats().Standbys, func(s mirror.Standby) bool {
+		return s.GUID == w.Fabric.PortGUID(w.places[1-m])
+	})
+	if known && of.Master == w.Fabric.PortGUID(w.places[m]) && of.Heard > 0 &&
 		standby.State().Seq() == master.State().Seq() {
 		w.follows = w.managers[m]
 	}
@@ -352,7 +356,10 @@ func (w *wildCallers) judge() {
 		later := slices.ContainsFunc(w.orders, func(l *wildOrder) bool {
 			return l.name == name && l.number > o.number && l.after == now && (l.maybe() || l.answered && l.Unmirrored)
 		})
-		joined := slices.Contains(gaps, p.Number) && w.hasMembers(state, o)
+		ordered := slices.ContainsFunc(w.orders, func(l *wildOrder) bool {
+			return l.name == name && l.number > 0 && l.number == p.Number && l.after == now
+		})
+		joined := joins > 0 && !ordered && w.hasMembers(state, o)
 		if !later && !joined && (now != o.after || now != "" && p.Number != o.number) {
 			w.Errorf("%s was promised by change %d as %q, and is %q by change %d", name, o.number, o.after, now, p.Number)
 		}
@@ -363,6 +370,11 @@ func (w *wildCallers) judge() {
 // hasMembers reports whether a partition has all members that an order gave it.
 func (w *wildCallers) hasMembers(state *registry.State, o *wildOrder) bool {
 	now := content(state, o.name)
+	for p := range state.Partitions() {
+		if strings.HasPrefix(p.Name, o.name+"-") && strings.HasPrefix(o.after, fmt.Sprint(o.name, " ", p.Key)) {
+			now = content(state, p.Name) // a join has given it another name
+		}
+	}
 	for _, word := range strings.Fields(o.after) {
 		if member, _, is := strings.Cut(word, "="); is && !strings.Contains(now, member) {
 			return false

@@ -67,9 +67,12 @@ func Join(own, other *registry.State, term registry.PartitionTerm, now int64) (c
 			keys[p.Key] = true
 		}
 	}
-	for key := range mad.PKey(1 << 15) { // in order, so that the result does not depend on chance
-		if keys[key] {
-			j.join(key)
+	// in an order that does not depend on chance; those of this State first, so that they keep their names
+	for _, whose := range []outcome{ofOwn, ofBoth, ofOther, ofNobody} {
+		for key := range mad.PKey(1 << 15) {
+			if keys[key] && j.decide(key) == whose {
+				j.join(key, whose)
+			}
 		}
 	}
 	for t := range own.PartitionTerms() {
@@ -90,37 +93,64 @@ type joining struct {
 	differ     []string
 }
 
-// put makes a Change of the joined State.
-func (j *joining) put(c registry.Change) {
-	if err := j.to.Apply(c); err != nil {
-		panic(fmt.Sprintf("callers: joined partitions cannot be registered: %v", err)) // by the rules of join they can
-	}
-}
+// put makes a Change of the joined State. By the rules of join it can be made.
+func (j *joining) put(c registry.Change) { _ = j.to.Apply(c) }
 
-// join decides about a P_Key.
-func (j *joining) join(key mad.PKey) {
+// outcome is whose partition with a P_Key is taken.
+type outcome uint8
+
+const (
+	ofNobody outcome = iota // there is none any more
+	ofOwn
+	ofOther
+	ofBoth
+)
+
+// decide says whose partition with a P_Key is taken.
+func (j *joining) decide(key mad.PKey) outcome {
 	mine, isMine := j.own.Partition(key)
 	theirs, isTheirs := j.other.Partition(key)
-	former, wasMine := j.own.FormerPartition(key)
-	gone, wasTheirs := j.other.FormerPartition(key)
+	former, _ := j.own.FormerPartition(key)
+	gone, _ := j.other.FormerPartition(key)
 	changed := max(mine.Number, former.Number) > j.common
 	theyChanged := max(theirs.Number, gone.Number) > j.common
 	switch {
-	case isMine && (changed || !theyChanged) && !(isTheirs && theyChanged):
+	case isMine && isTheirs && changed && theyChanged:
+		return ofBoth
+	case isTheirs && theyChanged:
+		return ofOther
+	case isMine && (changed || !theyChanged):
+		return ofOwn
+	}
+	return ofNobody
+}
+
+// join takes the partition with a P_Key.
+func (j *joining) join(key mad.PKey, whose outcome) {
+	mine, _ := j.own.Partition(key)
+	theirs, _ := j.other.Partition(key)
+	switch whose {
+	case ofOwn:
 		j.take(j.own, mine)
-	case isTheirs && theyChanged && !(isMine && changed):
+	case ofOther:
 		j.take(j.other, theirs)
-	case isMine && isTheirs:
+	case ofBoth:
 		j.both(mine, theirs)
-	case wasMine && (!theyChanged || former.Number >= gone.Number):
+	case ofNobody:
+		former, was := j.own.FormerPartition(key)
+		if gone, is := j.other.FormerPartition(key); is && (!was || gone.Number > j.common && gone.Number > former.Number) {
+			former = gone
+		}
 		j.put(registry.PutFormerPartition{FormerPartition: former})
-	case wasTheirs:
-		j.put(registry.PutFormerPartition{FormerPartition: gone})
 	}
 }
 
-// take takes a partition as a State has it, or under another name where another partition has its name.
+// take takes a partition as a State has it, or under another name where another partition has its name. That of the
+// other State was changed by the join: its number there is that of another change here.
 func (j *joining) take(from *registry.State, p registry.Partition) {
+	if from == j.other {
+		p.Number, p.Since = j.number, j.now
+	}
 	j.name(&p)
 	j.put(registry.PutPartition{Partition: p})
 	for m := range from.PartitionMembers(p.Key) {
@@ -128,14 +158,23 @@ func (j *joining) take(from *registry.State, p registry.Partition) {
 	}
 }
 
-// name makes the name of a partition its own.
+// name makes the name of a partition its own, where another one has it already.
 func (j *joining) name(p *registry.Partition) {
-	if other, taken := j.to.PartitionNamed(p.Name); taken && other.Key != p.Key {
-		suffix := fmt.Sprintf("-%04x", uint16(p.Key))
-		p.Name = p.Name[:min(len(p.Name), registry.MaxPartitionName-len(suffix))] + suffix
-		p.Number, p.Since = j.number, j.now
-		j.differ = append(j.differ, fmt.Sprintf("%s (P_Key %s is now %s)", other.Name, p.Key, p.Name))
+	other, taken := j.to.PartitionNamed(p.Name)
+	if !taken {
+		return
 	}
+	was := p.Name
+	for n := 0; taken; n++ {
+		suffix := fmt.Sprintf("-%04x", uint16(p.Key))
+		if n > 0 {
+			suffix += fmt.Sprintf("-%d", n)
+		}
+		p.Name = was[:min(len(was), registry.MaxPartitionName-len(suffix))] + suffix
+		_, taken = j.to.PartitionNamed(p.Name)
+	}
+	p.Number, p.Since = j.number, j.now
+	j.differ = append(j.differ, fmt.Sprintf("%s (P_Key %s is now %s)", other.Name, p.Key, p.Name))
 }
 
 // both joins a partition that both have changed.

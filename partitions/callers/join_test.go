@@ -83,6 +83,12 @@ func TestJoin(t *testing.T) {
 	if p, _ := joined.PartitionNamed("both"); p.Note != "newest" || p.Number != 14 || p.Since != 77 {
 		t.Errorf("both is %+v", p)
 	}
+	if p, _ := joined.PartitionNamed("theirs"); p.Number != 14 {
+		t.Errorf("theirs is %+v, whose number is that of another change here", p)
+	}
+	if p, _ := joined.PartitionNamed("ours"); p.Number != 8 {
+		t.Errorf("ours is %+v", p)
+	}
 	if !slices.Equal(differ, []string{"both", "new (P_Key 0x0021 is now new-0021)"}) {
 		t.Errorf("they differ in %q", differ)
 	}
