@@ -138,7 +138,8 @@ func (j *joining) join(key mad.PKey, whose outcome) {
 		j.both(mine, theirs)
 	case ofNobody:
 		former, was := j.own.FormerPartition(key)
-		if gone, is := j.other.FormerPartition(key); is && (!was || gone.Number > j.common && gone.Number > former.Number) {
+		gone, is := j.other.FormerPartition(key)
+		if is && (!was || gone.Number > j.common && gone.Number > former.Number) {
 			former = gone
 		}
 		j.put(registry.PutFormerPartition{FormerPartition: former})
