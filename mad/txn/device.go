@@ -35,6 +35,8 @@ type device struct {
 	rtt    time.Duration // recent round trips of a slow one, else 0
 	heard  time.Duration // when it last answered
 	parked list
+
+	heardIn, lostIn uint32 // losses.period of the last answer, and of the last loss that counted
 }
 
 // speed is how fast a device answers.
@@ -74,8 +76,17 @@ func (t *Table) patienceWith(s *slot) time.Duration {
 	if s.device <= 0 || t.cfg.PortRetries {
 		return t.cfg.Timeout
 	}
-	return min(max(t.cfg.Timeout, 2*t.devices[s.device].rtt), t.allAttempts())
+	return max(t.cfg.Timeout, min(2*t.devices[s.device].rtt, s.firstSent+t.slowest()-s.lastSent))
 }
+
+// isLast reports whether no attempt follows the last one. A slow device has fewer attempts, each with more time.
+func (t *Table) isLast(s *slot) bool {
+	return int(s.attempt) > t.cfg.Retries ||
+		s.patience > t.cfg.Timeout && s.lastSent+s.patience-s.firstSent >= t.slowest()
+}
+
+// slowest is how long a request to a slow device may take.
+func (t *Table) slowest() time.Duration { return time.Duration(t.cfg.Retries+1) * t.allAttempts() }
 
 // allAttempts is how long a device may take for an answer if it is not known to be slow.
 func (t *Table) allAttempts() time.Duration {

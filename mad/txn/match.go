@@ -30,13 +30,7 @@ func (t *Table) Match(now time.Duration, d *mad.Datagram) (Outcome, bool) {
 		s.busy = true
 		return Outcome{}, false
 	}
-	// Only an answered retry shows that a packet was lost. A node that never answers may
-	// be gone: such nodes, however many, leave the window unchanged.
-	if s.lost {
-		t.window.cut(now, s.firstSent)
-	} else {
-		t.window.grow()
-	}
+	t.adapt(now, s)
 	if s.attempt == 1 {
 		t.window.answered(now, s.firstSent, s.measured)
 		if d.Packet.MgmtClass() == mad.ClassDirected {
@@ -60,9 +54,30 @@ func (t *Table) Match(now time.Duration, d *mad.Datagram) (Outcome, bool) {
 	} else {
 		t.stats.Slow++
 	}
-	t.hears(now, took, s.device, &s.d.Packet)
+	if s.unknown {
+		t.hears(now, took, 0, &s.d.Packet)
+	} else {
+		t.hears(now, took, s.device, &s.d.Packet)
+	}
 	t.release(i, Replied)
 	return o, true
+}
+
+// adapt takes an answer for the window. Only an answered retry shows that a packet was lost. A node that never answers
+// may be gone: such nodes, however many, leave the window unchanged.
+func (t *Table) adapt(now time.Duration, s *slot) {
+	counts := true
+	if s.device > 0 {
+		d := &t.devices[s.device]
+		t.losses.answered(now, d)
+		counts = !s.lost || t.losses.count(now, d)
+	}
+	switch {
+	case !s.lost:
+		t.window.grow()
+	case counts:
+		t.window.cut(now, s.firstSent)
+	}
 }
 
 // find gives the slot and attempt that a datagram answers, slot 0 for none.
@@ -81,7 +96,7 @@ func (t *Table) find(now time.Duration, d *mad.Datagram) (int32, uint8) {
 			t.stats.Duplicates++
 		default:
 			t.stats.Late++
-			if s.state == free && s.ended == TimedOut && !d.TimedOut && agrees(&s.d.Packet, d) {
+			if s.state == free && s.ended != Cancelled && !d.TimedOut && agrees(&s.d.Packet, d) {
 				t.hears(now, t.allAttempts(), 0, &s.d.Packet)
 			}
 		}

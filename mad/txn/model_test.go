@@ -25,6 +25,7 @@ type model struct {
 type modelRequest struct {
 	device   uint64
 	attempts int
+	first    time.Duration // when it was sent first
 	sent     time.Duration
 }
 
@@ -65,6 +66,7 @@ func (m *model) sent(now time.Duration, d *mad.Datagram) {
 	}
 	if r.attempts == 0 {
 		m.active[r.device]++
+		r.first = now
 	}
 	r.attempts++
 	r.sent = now
@@ -178,7 +180,9 @@ func simulate(t *testing.T, seed uint64) {
 			now = deadline
 			ended := tab.Expire(now, nil)
 			for _, o := range ended {
-				if r := m.ended(o); o.Result != TimedOut || r.attempts != cfg.Retries+1 || now < r.sent+cfg.Timeout {
+				r := m.ended(o)
+				all := r.attempts == cfg.Retries+1 || now >= r.first+tab.slowest()
+				if o.Result != TimedOut || !all || now < r.sent+cfg.Timeout {
 					t.Fatalf("at %v: outcome %+v of %+v", now, o, r)
 				}
 			}

@@ -79,12 +79,14 @@ const (
 	Replied   Result = 1 // Status and Data are valid
 	TimedOut  Result = 2 // every attempt stayed unanswered
 	Cancelled Result = 3 // by Table.Cancel
+	OutOfTime Result = 4 // by Table.EndLate
 )
 
 var resultNames = map[Result]string{
 	Replied:   "replied",
 	TimedOut:  "timed out",
 	Cancelled: "cancelled",
+	OutOfTime: "out of time",
 }
 
 func (r Result) String() string { return cmp.Or(resultNames[r], "no result") }

@@ -63,6 +63,7 @@ type slot struct {
 	state      state
 	owner      Owner
 	exempt     bool   // Request.Exempt
+	unknown    bool   // its device was not known
 	repeat     bool   // a trial's, without an owner
 	measured   bool   // its first attempt belongs to a measurement of the window's
 	busy       bool   // the last attempt was answered, with mad.StatusBusy
@@ -85,6 +86,7 @@ type list struct{ head, tail, n int32 }
 func (t *Table) push(l *list, i int32, st state) {
 	s := &t.slots[i]
 	s.state, s.prev, s.next = st, l.tail, 0
+	t.tally(s, 1)
 	if l.tail != 0 {
 		t.slots[l.tail].next = i
 	} else {
@@ -98,6 +100,7 @@ func (t *Table) push(l *list, i int32, st state) {
 func (t *Table) unlink(i int32) {
 	s := &t.slots[i]
 	l := t.listOf(s)
+	t.tally(s, -1)
 	if s.state == sent {
 		t.retrying -= s.retries()
 	}
@@ -112,6 +115,18 @@ func (t *Table) unlink(i int32) {
 		l.tail = s.prev
 	}
 	l.n--
+}
+
+// tally counts a request that enters a list, or leaves it, for its owner.
+func (t *Table) tally(s *slot, by int32) {
+	if s.state == free || s.repeat {
+		return
+	}
+	o := &t.owners[s.owner]
+	o.open += by
+	if s.state == ready || s.state == exempt || s.state == sent && s.attempt == 1 {
+		o.prompt += by
+	}
 }
 
 func (t *Table) listOf(s *slot) *list {

@@ -7,7 +7,7 @@ type Stats struct {
 	Sent      uint64 // packets, retries included
 	Retries   uint64 // packets that were not the first of their request
 	Replied   uint64 // requests that ended with a reply
-	TimedOut  uint64
+	TimedOut  uint64 // or out of time
 	Cancelled uint64
 
 	Expired uint64 // attempts without a reply in time, bounces included

@@ -33,6 +33,8 @@ type Table struct {
 	slow     list  // those that have more time, in no order
 	retrying int32 // of sent, those that are not in their first attempt
 	parked   int
+	owners   [1 << 8]owned
+	losses   losses
 	directed bool          // there have been requests by directed route
 	rtt      time.Duration // mean of round trips, of which each new one has an eighth
 	window   window
@@ -81,6 +83,7 @@ func (t *Table) Submit(r *Request) bool {
 	s := &t.slots[i]
 	s.owner, s.tag, s.exempt, s.repeat, s.busy, s.lost = r.Owner, r.Tag, r.Exempt, false, false, false
 	s.device = t.deviceOf(r)
+	s.unknown = s.device == 0
 	r.datagram(&s.d)
 	if s.exempt {
 		t.push(&t.exempt, i, exempt)
@@ -132,7 +135,8 @@ func (t *Table) send(now time.Duration, i int32, out []mad.Datagram) []mad.Datag
 	if s.attempt++; s.attempt == 1 {
 		s.firstSent = now
 	}
-	s.lastSent, s.busy, s.patience = now, false, t.patienceWith(s)
+	s.lastSent, s.busy = now, false
+	s.patience = t.patienceWith(s)
 	t.stats.Retries += uint64(s.retries())
 	if s.attempt > 1 && !t.directed {
 		t.push(&t.late, i, late)
@@ -184,7 +188,7 @@ func (t *Table) expire(i int32) (Outcome, bool) {
 		t.release(i, TimedOut)
 		return Outcome{}, false
 	}
-	if int(s.attempt) > t.cfg.Retries {
+	if t.isLast(s) {
 		return t.timedOut(i), true
 	}
 	t.unlink(i)
@@ -224,22 +228,31 @@ func (t *Table) Deadline() (at time.Duration, waits bool) {
 // Cancel ends all requests and appends their outcomes. Replies to them that come
 // later are dropped: this is how a mastership term ends.
 func (t *Table) Cancel(out []Outcome) []Outcome {
-	return t.cancel(func(Owner) bool { return true }, out)
+	return t.end(func(Owner) bool { return true }, Cancelled, out)
 }
 
 // CancelOwner is Cancel for the requests of one owner.
 func (t *Table) CancelOwner(owner Owner, out []Outcome) []Outcome {
-	return t.cancel(func(o Owner) bool { return o == owner }, out)
+	return t.end(func(o Owner) bool { return o == owner }, Cancelled, out)
 }
 
-func (t *Table) cancel(is func(Owner) bool, out []Outcome) []Outcome {
+// EndLate ends all requests of an owner that waits only for late devices, also those that have not been sent, and
+// appends their outcomes: OutOfTime.
+func (t *Table) EndLate(owner Owner, out []Outcome) []Outcome {
+	if !t.WaitsForLate(owner) {
+		return out
+	}
+	return t.end(func(o Owner) bool { return o == owner }, OutOfTime, out)
+}
+
+func (t *Table) end(is func(Owner) bool, r Result, out []Outcome) []Outcome {
 	t.window.queueing.giveUp()
 	t.window.trial.end(t.window.trial.next)
 	for i := range t.slots {
 		// From parked to free, never to ready: nothing may leave any more.
 		if s := &t.slots[i]; s.state == parked && is(s.owner) {
-			out = append(out, s.outcome(Cancelled))
-			t.release(int32(i), Cancelled)
+			out = append(out, s.outcome(r))
+			t.release(int32(i), r)
 		}
 	}
 	for i := range t.slots {
@@ -249,12 +262,28 @@ func (t *Table) cancel(is func(Owner) bool, out []Outcome) []Outcome {
 		case s.repeat:
 			t.release(int32(i), Cancelled)
 		case is(s.owner):
-			out = append(out, s.outcome(Cancelled))
-			t.release(int32(i), Cancelled)
+			out = append(out, s.outcome(r))
+			t.release(int32(i), r)
 		}
 	}
 	return out
 }
+
+// owned counts the requests of an owner that have no outcome yet.
+type owned struct {
+	open   int32
+	prompt int32 // those that wait for the window, or have been sent once and have waited no longer than patience
+}
+
+// WaitsForLate reports whether an owner waits only for devices that take long for an answer, or have none: each of its
+// requests has waited for longer than patience, or waits for another one to the same device.
+func (t *Table) WaitsForLate(owner Owner) bool {
+	o := &t.owners[owner]
+	return o.open > 0 && o.prompt == 0
+}
+
+// RequestTime is how long a request that nobody answers takes with all attempts.
+func (t *Table) RequestTime() time.Duration { return t.allAttempts() }
 
 // Outstanding is how many requests have no outcome yet.
 func (t *Table) Outstanding() int {
@@ -289,7 +318,7 @@ func (t *Table) release(i int32, r Result) {
 	case s.repeat:
 	case r == Replied:
 		t.stats.Replied++
-	case r == TimedOut:
+	case r == TimedOut, r == OutOfTime:
 		t.stats.TimedOut++
 	case r == Cancelled:
 		t.stats.Cancelled++
