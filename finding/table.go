@@ -22,6 +22,7 @@ const (
 	PKeysRefused                      // the same, of a partition table
 	PKeysUnread                       // a partition table of which a part was not read
 	Incomplete                        // a node that stopped answering during the walk
+	SlowAgent                         // a node whose answers the walk did not wait for
 	OneSided                          // a link that the port at one end reports and the port at the other end denies
 
 	// Kinds that a Set finds.
@@ -192,6 +193,12 @@ var table = [numKinds]row{
 		name: "left out", level: warn, text: "left out: the node stopped answering during discovery",
 		meaning: "the node behind the port answered the first request of the sweep, but too few of the following ones",
 		remedy:  "none: the next sweep retries",
+	},
+	SlowAgent: {
+		name: "answers late", level: warn, single: true,
+		text:    "the node answers too late: the sweep went on without it",
+		meaning: "the sweep had nothing left to wait for but nodes that take long for each answer, and stopped asking them. What they left open is taken from the last sweep if the link in front of the node has been up since. Otherwise it is left out: a host stays without its settings, and ports of a switch that are not known carry no traffic",
+		remedy:  "if the device is overloaded, or its firmware has a fault, reset or update it. A host that answers late on purpose harms itself only: disconnect it",
 	},
 	OneSided: {
 		name: "one-sided link", level: warn,

@@ -31,6 +31,7 @@ type Core struct {
 	sweeps       scheduler          // which sweep is made when, and plans
 	leases       *mkeys.Leases      // of M_Keys, beside the sweeps
 	multicast    *multicast.Machine // the multicast tables, beside the sweeps
+	lateTables   lateClock          // how long these wait for late switches
 	proving      proving            // what is proved of multicast trees, beside the sweeps
 	awaiting     awaiting           // the engine for which interim routes serve
 	traps        traps              // notices, and the sweeps that they cause
@@ -49,6 +50,7 @@ type Core struct {
 	replied   txn.Outcome   // of a reply while its owner takes it: one for all, since a sweep has very many
 	ended     []txn.Outcome // likewise, of requests that nobody answered
 	cancelled []txn.Outcome // likewise, of requests that were dropped
+	late      []txn.Outcome // likewise, of requests that were not waited for any longer
 }
 
 // NewCore returns a manager that begins with a heavy sweep at its first Step.
@@ -64,7 +66,8 @@ func NewCore(cfg Config) *Core {
 		cfg: cfg, partitions: known, fx: effects{table: txn.New(cfg.Txn)}, elect: own,
 		term:   term{last: cfg.LastTerm, epoch: cfg.Epoch},
 		sweeps: scheduler{sweeper: sweep.New(cfg.Sweep)}, multicast: multicast.New(cfg.Sweep.Settings.MKeys()),
-		traps: traps{series: map[trapKey]*trapSeries{}}, guids: newGUIDWrites(),
+		lateTables: lateClock{owner: ownerMulticast},
+		traps:      traps{series: map[trapKey]*trapSeries{}}, guids: newGUIDWrites(),
 	}
 	c.leases = c.sweeps.sweeper.Leases()
 	c.descriptions.reset()
@@ -90,6 +93,8 @@ func (c *Core) Step(now time.Duration, ev Event) []Action {
 	c.followMaster()
 	c.handover.prepare(&c.fx, c.elect.Target())
 	c.fx.flush()
+	c.sweeps.waitForLate(c.fx.now, c.fx.table)
+	c.lateTables.wait(c.fx.now, c.fx.table)
 	c.sent += uint32(len(c.fx.send))
 	if len(c.fx.send) > 0 {
 		c.fx.do(Send{c.fx.send})
@@ -223,6 +228,7 @@ func (c *Core) tick() {
 	for i := range c.ended {
 		c.outcome(&c.ended[i])
 	}
+	c.endLate()
 	for do, ok := c.elect.tick(&c.fx); ok; do, ok = c.elect.tick(&c.fx) {
 		c.act(do)
 	}
@@ -257,6 +263,7 @@ func (c *Core) Deadline() (at time.Duration, ok bool) {
 	earlier(c.elect.Due())
 	earlier(c.fx.now+c.elect.stall()/2, true)
 	earlier(c.sweeps.deadline())
+	earlier(c.lateDue())
 	earlier(c.leasesDue())
 	earlier(c.ownLink.due, c.ownLink.due > 0)
 	earlier(c.handover.deadline())

@@ -119,7 +119,7 @@ func (l *sweepLog) walked(fx *effects, found *discover.Result, m names.Map) {
 			now = append(now, f.Finding())
 		}
 	}
-	l.oneSided, l.found = oneSided, len(found.Findings)
+	l.oneSided, l.found = oneSided, found.OfOthers()
 	if found.FindingsMore > 0 {
 		fx.log(warn, "a sweep had more findings than are reported", "count", found.FindingsMore)
 	}
@@ -240,15 +240,22 @@ func troubles(out *sweep.Outcome) (text string, grave bool) {
 	}
 	for i := range out.Failures {
 		add(&out.Failures[i])
-		// what excludes a port is a failure, or a table that light sweeps ask for
-		grave = grave || out.Failures[i].Kind != finding.Excluded
+		// what excludes a port is a failure, or a table that light sweeps ask for; a Set that was late is sent again
+		kind := out.Failures[i].Kind
+		grave = grave || kind != finding.Excluded && kind != finding.SlowAgent
 	}
 	grave = grave || out.Found.Moved || out.Err != nil
 	for i := range out.Found.Findings {
-		switch out.Found.Findings[i].Kind {
+		switch f := &out.Found.Findings[i]; f.Kind {
+		case finding.SlowAgent:
+			if f.Unread == 0 {
+				continue
+			}
+			grave = true // the next walk asks for what is not known first
+			fallthrough
 		case finding.Unresponsive, finding.Incomplete, finding.GetRefused, finding.PKeysRefused, finding.PKeysUnread:
-			f := out.Found.Findings[i].Finding()
-			add(&f)
+			at := f.Finding()
+			add(&at)
 		}
 	}
 	if out.Found.Moved {

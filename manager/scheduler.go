@@ -37,6 +37,7 @@ type scheduler struct {
 	unanswered int // walks of a run of one sweep in which our own port did not answer
 
 	ended []txn.Outcome // scratch
+	late  lateness
 	phaseTimes
 }
 
@@ -173,6 +174,7 @@ func (s *scheduler) beginHeavy(fx *effects, mayWrite bool) {
 		state = secondSweep
 	}
 	fx.log(debug, osmlog.HeavySweep, "reason", s.reason, "quick", state == quickSweep)
+	s.late.linkChanged = s.late.linkChanged || s.wanted.has(wishLink)
 	if state == quickSweep {
 		s.wanted &^= wishQuick | wishLink
 	} else {
@@ -315,6 +317,7 @@ func (s *scheduler) isolate(found *sweep.Found) {
 // reset forgets wanted sweeps and failures.
 func (s *scheduler) reset() {
 	s.wanted, s.next, s.slow, s.trouble, s.backoff, s.needFull, s.readAll = 0, 0, 0, "", 0, false, false
+	s.late = lateness{}
 }
 
 // finished ends a heavy sweep. trouble is what went wrong in it; grave says that only a full
@@ -337,6 +340,7 @@ func (s *scheduler) finished(out *sweep.Outcome, trouble string, grave bool) (go
 		s.want(wishFull, "a switch accepts its forwarding table again, or a link has become ACTIVE")
 	}
 	s.trouble = trouble
+	s.sweptLate(out)
 	s.becomeIdle()
 	return quick && same && s.next > 0
 }

@@ -54,6 +54,9 @@ func (c *Core) periodic() {
 		if c.sweeps.incomplete() {
 			c.sweeps.want(wishFull, "the last sweep was incomplete")
 		}
+		if c.sweeps.late.sets {
+			c.sweeps.want(wishQuick, "Sets were not answered in time")
+		}
 		if c.port.state != ownPortUp {
 			c.sweeps.want(wishFull, "our own port received too few answers from the subnet")
 		}
@@ -170,7 +173,7 @@ func (c *Core) walked(found *sweep.Found) {
 		return
 	}
 	if c.sweeps.state == quickSweep &&
-		(found.TimedOut > 0 || found.Moved || len(found.Findings) > c.logged.found) {
+		(found.TimedOut > 0 || found.Moved || found.OfOthers() > c.logged.found) {
 		c.sweeps.inconclusive(found)
 		return
 	}

@@ -166,7 +166,7 @@ func TestSlowAgentsLater(t *testing.T) {
 
 // TestSlowAgent: one agent that takes long is not buried by repetitions, and its node comes up, as
 // long as it answers within the four attempts of a request. Longer than a time-out for one SMP, it
-// takes a second sweep.
+// takes further sweeps, none of which waits long for it.
 func TestSlowAgent(t *testing.T) {
 	for name, slow := range ordered(map[string]func(*harness) int32{"spine": aSpine, "host": aHost}) {
 		for _, takes := range []time.Duration{5, 50, 100, 190, 250, 350, 600} {
@@ -183,7 +183,11 @@ func TestSlowAgent(t *testing.T) {
 				b.pass(2 * settling)
 				b.mustBeWhole(m)
 				dropped, retries := b.Fabric.Stats().Drops[fabric.DropVL15], m.Core.Stats().Txn.Retries
-				if sweeps := len(m.ups); dropped > 120 || retries > 200 || sweeps > 3 {
+				most := 3
+				if takes > 200 {
+					most = 8
+				}
+				if sweeps := len(m.ups); dropped > 120 || retries > 200 || sweeps > most {
 					t.Errorf("%d SMPs dropped, %d sent again, %d heavy sweeps", dropped, retries, sweeps)
 				}
 			})

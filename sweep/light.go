@@ -3,6 +3,7 @@ package sweep
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"ibsm/finding"
 	"ibsm/mad"
@@ -30,6 +31,7 @@ type Look struct {
 	sms      []SMReply
 	managers []smPort
 	unnamed  map[topo.PortIdx]smp.NodeDescription // of the devices behind ports
+	slow     map[topo.NodeIdx]bool                // nodes that did not answer the last walk in time
 
 	allowedSMs []mad.GUID // Config.AllowedSMs
 	nonce      proof.Nonce
@@ -58,7 +60,7 @@ type smPort struct {
 }
 
 func newLook(t *topo.Topo, known *state, findings []discover.Finding, s *Settings, sms []smPort) *Look {
-	l := &Look{t: t, state: known, settings: *s, managers: sms}
+	l := &Look{t: t, state: known, settings: *s, managers: sms, slow: map[topo.NodeIdx]bool{}}
 	l.asks = append(l.asks, ask{attr: smp.AttrPortInfo, port: t.Self})
 	for _, n := range t.Switches {
 		if t.Nodes[n].Missed == 0 {
@@ -122,7 +124,18 @@ const maxRefused = 256
 func (l *Look) askRefused(findings []discover.Finding, looks int) {
 	var asks []ask
 	for _, f := range findings {
+		if n := l.t.FindNode(f.GUID); f.Kind == finding.SlowAgent && n != topo.None {
+			l.slow[n] = true
+		}
+	}
+	for _, f := range findings {
 		attr := refused[f.Kind]
+		if l.slow[l.t.FindNode(f.GUID)] {
+			attr = 0
+		}
+		if n := l.t.FindNode(f.GUID); f.Kind == finding.SlowAgent && n != topo.None && l.t.Nodes[n].Type != mad.Switch {
+			attr, f.Port = smp.AttrPortInfo, l.t.Nodes[n].Info.LocalPortNum()
+		}
 		if p := l.t.FindNodePort(f.GUID, f.Port); attr != 0 && p != topo.None && l.t.Answers(p) {
 			asks = append(asks, ask{attr: attr, port: p, block: f.Block})
 		}
@@ -220,6 +233,8 @@ func (l *Look) Done(o *txn.Outcome) {
 		info := (*smp.SwitchInfo)(&o.Data)
 		top, known := l.state.devices.Top(node.GUID)
 		switch {
+		case !ok && l.slow[port.Node]:
+		case ok && l.answersAgain(port.Node, o):
 		case !ok:
 			l.need(true, "switch %v %q does not answer", node.GUID, node.Desc)
 		case info.PortStateChange():
@@ -253,7 +268,9 @@ func (l *Look) Done(o *txn.Outcome) {
 		}
 	case smp.AttrPortInfo:
 		if topo.PortIdx(uint32(o.Tag)) != l.t.Self {
-			if ok {
+			if l.slow[port.Node] {
+				l.answersAgain(port.Node, o)
+			} else if ok {
 				l.need(true, "port %d of node %v %q does not refuse to answer any more", port.Num, node.GUID, node.Desc)
 			}
 			break
@@ -271,6 +288,19 @@ func (l *Look) Done(o *txn.Outcome) {
 			l.block(o, device.Of(o.Attr))
 		}
 	}
+}
+
+// promptAnswer is below what a slow agent takes, and far above what a sound one does.
+const promptAnswer = 50 * time.Millisecond
+
+// answersAgain reports whether a node that did not answer the last walk in time does so now.
+func (l *Look) answersAgain(n topo.NodeIdx, o *txn.Outcome) bool {
+	node := &l.t.Nodes[n]
+	is := l.slow[n] && o.Result == txn.Replied && o.Attempts == 1 && o.RTT < promptAnswer
+	if is {
+		l.need(true, "node %v %q answers in time again", node.GUID, node.Desc)
+	}
+	return is
 }
 
 // block takes a block of a table.

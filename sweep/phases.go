@@ -71,12 +71,13 @@ func (s *Sweeper) Walk(master bool, of Extent) *Walk {
 	}
 	s.renamed, s.walks.answered = nil, nil
 	s.state.devices.WalkBegins()
+	s.walks.late.walk()
 	known, homes := s.walks.mkeys.LastHomes()
 	return &Walk{s, of, discover.New(discover.Config{
 		Prev: s.state.prev, Before: s.state.before, Known: known, Homes: homes, Former: s.walks.former,
 		Features: s.walks.features, Devices: s.state.devices, Clear: master,
 		Uncleared: s.walks.repeats.Uncleared(), Quick: of == Quick, Answered: answered,
-		Findings: s.walks.findings, MKey: s.cfg.Settings.MKey.Value, Keys: s.MKeys().Keys(),
+		IsLate: s.walks.late.has, Findings: s.walks.findings, MKey: s.cfg.Settings.MKey.Value, Keys: s.MKeys().Keys(),
 		FDR10:         s.cfg.Settings.FDR10 != 0,
 		IgnoreOtherSM: s.cfg.IgnoreOtherSM, AllowedSMs: s.cfg.AllowedSMs, Nonce: s.cfg.Nonces.Next(),
 		Conditions: device.Conditions{Enforced: s.cfg.Partitions.enforced(), Lanes: s.lanesMatter()},
@@ -90,6 +91,9 @@ func (w *Walk) Found() *Found {
 		return nil
 	}
 	found := &Found{s: w.s, extent: w.extent, Result: w.Result()}
+	for _, node := range found.Unread {
+		w.s.state.devices.MarkDirty(device.Place{Attr: smp.AttrPortInfo, Node: node})
+	}
 	if !found.Quick && found.Evidence() == discover.Conclusive {
 		w.s.state.devices.WalkHeard()
 	}

@@ -52,6 +52,7 @@ type walkState struct {
 	former   map[discover.Place]discover.Resident // who was last behind ports: see discover.Config
 	answered []bool                               // Program.heard of the last sweep, for the walk that follows at once
 	repeats  program.Repeats                      // Sets of the last sweep that may be sent again
+	late     lateNodes
 }
 
 func newWalkState(restored *Restored) walkState {

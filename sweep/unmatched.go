@@ -19,6 +19,7 @@ func (s *Sweeper) UnmatchedReply(p *mad.Packet) bool {
 	if at == topo.None {
 		return false
 	}
+	s.walks.late.add(t.Nodes[t.Ports[at].Node].GUID)
 	table := device.Of(p.AttrID())
 	if table == nil {
 		return false
@@ -38,6 +39,21 @@ func (s *Sweeper) UnmatchedReply(p *mad.Packet) bool {
 	}
 	return contradicts
 }
+
+// lateNodes are nodes whose answers came too late for their requests, since the walk before the last one began.
+type lateNodes struct{ now, before map[mad.GUID]bool }
+
+func (l *lateNodes) add(node mad.GUID) {
+	if l.now == nil {
+		l.now = map[mad.GUID]bool{}
+	}
+	l.now[node] = true
+}
+
+// walk begins another walk.
+func (l *lateNodes) walk() { l.now, l.before = nil, l.now }
+
+func (l *lateNodes) has(node mad.GUID) bool { return l.now[node] || l.before[node] }
 
 // wildcarded are the ports of a switch whose tables a wildcard Set covered; none for another Set.
 func wildcarded(t *topo.Topo, n topo.NodeIdx, attr mad.AttrID, mod uint32) uint8 {

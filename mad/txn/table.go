@@ -282,6 +282,9 @@ func (t *Table) WaitsForLate(owner Owner) bool {
 	return o.open > 0 && o.prompt == 0
 }
 
+// Open is how many requests of an owner have no outcome yet.
+func (t *Table) Open(owner Owner) int { return int(t.owners[owner].open) }
+
 // RequestTime is how long a request that nobody answers takes with all attempts.
 func (t *Table) RequestTime() time.Duration { return t.allAttempts() }
 

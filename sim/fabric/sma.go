@@ -92,3 +92,10 @@ func (f *Fabric) serve(node int32) (done time.Duration, ok bool) {
 	n.busy = begin + n.caps.SMATime
 	return n.busy, true
 }
+
+// SetAgentTime has the agent of a node take so long for each SMP from now on, and so many wait for it.
+func (f *Fabric) SetAgentTime(node int32, each time.Duration, buffer int) {
+	c := &f.nodes[node].caps
+	c.SMATime, c.SMABuffer = each, buffer
+	f.agentsTakeTime = f.agentsTakeTime || each > 0
+}

@@ -86,7 +86,7 @@ var FeatureTable = []FeatureRow{
 	{
 		"Get(LinearForwardingTable)",
 		"in the first walk of a manager, to switches with an ARMED or ACTIVE port; in later walks if LinearFDBTop has changed, and for blocks that a late packet may have written",
-		"the block is unknown, and is written. After 128 blocks without an answer, if these are half of the requested ones, no further block is read",
+		"the block is unknown, and is written",
 		"nothing: once written, the block is known",
 		[]FeatureSMP{{mad.MethodGet, smp.AttrLinearForwardingTable, 0}},
 	},

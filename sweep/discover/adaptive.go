@@ -58,6 +58,9 @@ func (m *Machine) askFeature(kind uint8, n int32) {
 // adaptive routing; one that does not answer, or refuses to for the moment, is asked once more, by the next walk.
 func (m *Machine) adaptive(it item, o *txn.Outcome) {
 	node, feature := m.b.Node(it.node), adaptiveFeatures[it.kind]
+	if o.Result == txn.OutOfTime {
+		return
+	}
 	if o.Result != txn.Replied {
 		if it.kind == kindGeneral {
 			m.res.TimedOut-- // simulators and old firmware do not answer this: no reason to walk again

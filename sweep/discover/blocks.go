@@ -2,7 +2,6 @@ package discover
 
 import (
 	"encoding/binary"
-	"time"
 
 	"ibsm/finding"
 	"ibsm/mad"
@@ -22,26 +21,6 @@ type reading struct {
 	row     []byte // whole blocks; those that were not read are 0xFF
 	missing []int
 	left    int // blocks not answered yet
-	asked   int // blocks answered or given up
-	late    int // of these, the ones that came late or not at all
-}
-
-// A device that answers late holds up the whole sweep. When so many blocks of a table have come late, and as many as
-// half of all, the rest is not asked for. Where packets are lost fewer come late. A P_KeyTable has mostly four blocks;
-// the LinearForwardingTable of an honest slow switch has many.
-const (
-	lateAnswer     = 250 * time.Millisecond // far above what an honest slow agent takes
-	maxLate        = 16
-	maxLateForward = 128 // of a LinearForwardingTable
-)
-
-// givenUp reports whether the rest of the table is not asked for.
-func (r *reading) givenUp() bool {
-	most := maxLate
-	if r.of.ID == smp.AttrLinearForwardingTable {
-		most = maxLateForward
-	}
-	return r.late >= most && 2*r.late >= r.asked
 }
 
 // readKey names a reading.
@@ -110,7 +89,24 @@ func (m *Machine) walking(e topo.End) device.Walking {
 // port is not asked.
 func (m *Machine) recallBlocks(a *device.Attribute, p *device.Walking, e topo.End) bool {
 	at := m.place(a.ID, e)
-	return !m.replaced[e.Node] && (m.keepsBlocks(a, p, e, at) || m.cfg.Devices.Optional.Unreadable(at))
+	return !m.replaced[e.Node] && (m.keepsBlocks(a, p, e, at) || m.cfg.Devices.Optional.Unreadable(at)) ||
+		m.agentAt(e.Node).slow != inTime && m.takeBlocks(a, e, at)
+}
+
+// takeBlocks takes the blocks of a port of a node that is not asked any more as they were known.
+func (m *Machine) takeBlocks(a *device.Attribute, e topo.End, at device.Place) bool {
+	if a.ID == smp.AttrPKeyTable {
+		was := m.previous(e)
+		if was != nil && was.PKeys != nil {
+			m.b.SetPKeys(e, m.tables.Same(was.PKeys))
+		}
+		return was != nil
+	}
+	if known := m.cfg.Devices.Ports.Blocks(at); a.ID != smp.AttrLinearForwardingTable && known.Complete() {
+		m.res.Ports.Keep(at, known)
+		return true
+	}
+	return m.agentAt(e.Node).slow == answersNothing
 }
 
 func (m *Machine) keepsBlocks(a *device.Attribute, p *device.Walking, e topo.End, at device.Place) bool {
@@ -179,10 +175,6 @@ func (m *Machine) was(e topo.End) *topo.Port {
 // block takes a block.
 func (m *Machine) block(it item, o *txn.Outcome, ok bool) {
 	r := &m.readings[it.node]
-	r.asked++
-	if o.Result != txn.Replied || o.Attempts > 1 || o.RTT > lateAnswer {
-		r.late++
-	}
 	if ok {
 		cut, _ := r.of.Cut(m.b.Node(r.at.Node), r.at.Port, m.b.Port(r.at), it.num, &o.Data)
 		copy(r.row[int(it.num)*device.BlockSize:], cut[:])

@@ -98,8 +98,11 @@ func (m *Machine) countNodes() {
 		if m.b.Dropped(n) {
 			continue
 		}
-		self := m.b.Self().Node == n
-		if !self {
+		self, missing := m.b.Self().Node == n, m.b.Node(n).Missed > 0
+		switch {
+		case missing:
+			unresponsive[m.b.Node(n).GUID] = true
+		case !self:
 			m.res.Heard.Nodes++
 		}
 		for num := range int(m.b.Node(n).NumPorts) + 1 {

@@ -1,6 +1,7 @@
 package discover
 
 import (
+	"slices"
 	"testing"
 
 	"ibsm/mad"
@@ -43,9 +44,9 @@ func TestEvidence(t *testing.T) {
 	}
 }
 
-// TestHeard: what a walk counts when nodes that were known stop answering. Those behind an unresponsive one
-// were not asked, and one that was not known before is no loss; what our own agent answers says
-// nothing about others.
+// TestHeard: what a walk counts when nodes that were known stop answering. Those behind an unresponsive switch answer
+// if it forwards, and count as part of it if it does not; one that was not known before is no loss; what our own agent
+// answers says nothing about others.
 func TestHeard(t *testing.T) {
 	n := nettest.Generate(t, "tree:depth=2,fanout=3") // a root, 3 switches, 9 hosts
 	var hosts []int32
@@ -59,10 +60,13 @@ func TestHeard(t *testing.T) {
 	for i := range known.Ports { // the links are up
 		known.Ports[i].Info.SetPortState(smp.PortActive)
 	}
+	forwards := false
 	unresponsive := func(nodes ...int32) Heard {
 		w.meddle = func(req *txn.Request, o *txn.Outcome) {
 			for _, node := range nodes {
-				if info := (*smp.NodeInfo)(&o.Data); o.Attr == smp.AttrNodeInfo &&
+				to, at := req.Route.Ports(), known.Nodes[known.FindNode(n.Nodes[node].GUID)].Route
+				through := len(to) >= at.Hops() && slices.Equal(to[:at.Hops()], at.Ports())
+				if info := (*smp.NodeInfo)(&o.Data); !forwards && through || o.Attr == smp.AttrNodeInfo &&
 					info.NodeGUID() == n.Nodes[node].GUID {
 					*o = txn.Outcome{Tag: o.Tag, Method: o.Method, Attr: o.Attr, Mod: o.Mod, Result: txn.TimedOut}
 				}
@@ -86,6 +90,11 @@ func TestHeard(t *testing.T) {
 	if h := unresponsive(leaf); h.Nodes != total-4 || h.Unresponsive != 1 {
 		t.Errorf("a switch with three hosts is unresponsive: %+v", h)
 	}
+	forwards = true
+	if h := unresponsive(leaf); h.Nodes != total-1 || h.Unresponsive != 1 {
+		t.Errorf("a switch that forwards is unresponsive: %+v", h)
+	}
+	forwards = false
 	own := w.fabric.Peer(net.End{Node: hosts[0], Port: 1}).Node
 	if h := unresponsive(own); h.Nodes != 0 || h.Unresponsive != 1 || h.Answers != 0 {
 		t.Errorf("all are unresponsive: %+v", h)

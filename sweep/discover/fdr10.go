@@ -32,6 +32,9 @@ func (m *Machine) askFDR10(e topo.End, info *smp.PortInfo) {
 // extended takes the answer. A device that does not know the attribute, or does not answer, has no FDR10.
 func (m *Machine) extended(it item, o *txn.Outcome) {
 	info := &m.b.Node(it.node).Info
+	if o.Result == txn.OutOfTime {
+		return
+	}
 	if o.Result != txn.Replied {
 		m.res.TimedOut-- // as adaptive
 		m.cfg.Features.LearnNoAnswer(device.FDR10Info, info)

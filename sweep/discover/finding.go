@@ -5,6 +5,7 @@ import (
 
 	"ibsm/finding"
 	"ibsm/mad"
+	"ibsm/plural"
 	"ibsm/topo"
 )
 
@@ -18,6 +19,7 @@ type Finding struct {
 	Other  mad.Route // of the second node, where the kind speaks of one
 	Status mad.Status
 	Block  uint16 // the first that did not come, of a partition table
+	Unread int    // ports that are not known, of a switch
 }
 
 // Finding is the finding at the node that it is about.
@@ -54,6 +56,11 @@ func (f *Finding) detail() string {
 	switch f.Kind {
 	case finding.Unresponsive, finding.BadNodeInfo, finding.TooMany, finding.PKeysUnread, finding.BranchCut,
 		finding.WasAdapter:
+		return fmt.Sprintf("directed route %v", f.Route)
+	case finding.SlowAgent:
+		if f.Unread > 0 {
+			return fmt.Sprintf("%s not known (directed route %v)", plural.Of(f.Unread, "port"), f.Route)
+		}
 		return fmt.Sprintf("directed route %v", f.Route)
 	case finding.GetRefused, finding.PKeysRefused:
 		return fmt.Sprintf("%v (directed route %v)", f.Status, f.Route)

@@ -49,6 +49,8 @@ type Config struct {
 	// Answered are the ports of Prev, by index, that have answered a Set since PortStateChange
 	// was cleared: they are not read where it is still clear. Nil for none.
 	Answered []bool
+	// IsLate reports whether a node has answered requests of this walk or the one before, but too late. Nil for none.
+	IsLate func(node mad.GUID) bool
 	// Findings are those of the walk that Prev is from. A quick walk repeats those about nodes
 	// that it does not ask.
 	Findings []Finding
@@ -96,13 +98,18 @@ type Machine struct {
 
 	keyTrials
 
-	res      Result
-	unasked  map[topo.End]bool // ports that a quick walk has left alone, as they were unresponsive before
-	recalled int               // nodes that the previous walk had found, too
-	replaced map[int32]bool    // nodes that are where another one was that is not found any more
-	stage    stage
-	hiding   map[int32][]uint8 // ports that hide their extended speeds and wait for what their device makes of bit 31
-	believed map[int32]bool    // nodes whose ports are taken over from Prev, all of them or those that have Answered
+	agents     []agent           // by the Builder's index of their nodes
+	anySlow    bool              // the previous walk has not waited for some node
+	unanswered []item            // of ports behind which a node was that may be there although nobody has answered
+	unprobed   []item            // of ports behind which a node was that is asked over another cable
+	probed     map[mad.GUID]bool // nodes that were slow, over whose other cables nothing is asked before all else
+	res        Result
+	unasked    map[topo.End]bool // ports that a quick walk has left alone, as they were unresponsive before
+	recalled   int               // nodes that the previous walk had found, too
+	replaced   map[int32]bool    // nodes that are where another one was that is not found any more
+	stage      stage
+	hiding     map[int32][]uint8 // ports that hide their extended speeds and wait for what their device makes of bit 31
+	believed   map[int32]bool    // nodes whose ports are taken over from Prev, all of them or those that have Answered
 
 	portReads
 }
@@ -155,6 +162,7 @@ type Result struct {
 	Former       map[Place]Resident // see Config.Former
 	Cleared      []mad.GUID         // switches whose PortStateChange was cleared
 	Replaced     []mad.GUID         // nodes that are where another one was which is not found any more
+	Unread       []mad.GUID         // switches that may have changed, and did not answer for all their ports in time
 	Moved        bool               // links changed while the walk went on
 	TimedOut     int                // requests that got no answer
 	Heard        Heard              // how much of what was asked was heard
@@ -202,6 +210,9 @@ func New(cfg Config) *Machine {
 	if cfg.Features == nil {
 		cfg.Features = device.NewFeatures()
 	}
+	if cfg.IsLate == nil {
+		cfg.IsLate = func(mad.GUID) bool { return false }
+	}
 	if cfg.Devices == nil {
 		cfg.Devices = &device.Record{}
 	}
@@ -209,7 +220,7 @@ func New(cfg Config) *Machine {
 	m := &Machine{
 		cfg: cfg, b: b, switches: map[int32]*pendingSwitch{}, limit: maxWalk,
 		reported: map[finding.Kind]int{}, claimed: map[topo.End]bool{}, unasked: map[topo.End]bool{},
-		believed: map[int32]bool{}, questions: map[uint64]proof.Question{},
+		probed: map[mad.GUID]bool{}, believed: map[int32]bool{}, questions: map[uint64]proof.Question{},
 		hiding: map[int32][]uint8{}, replaced: map[int32]bool{},
 		keyTrials: keyTrials{tries: map[topo.End]int{}, unproved: map[topo.End]smp.PortInfo{},
 			trials: map[topo.End]int{}},
@@ -220,6 +231,7 @@ func New(cfg Config) *Machine {
 	m.earlier = make(map[findingAt]bool, len(cfg.Findings))
 	for _, f := range cfg.Findings {
 		m.earlier[findingAt{f.Kind, Place{f.GUID, f.Port}}] = true
+		m.anySlow = m.anySlow || f.Kind == finding.SlowAgent
 	}
 	m.queue.push(item{kind: kindSelf})
 	return m
@@ -242,10 +254,14 @@ func (m *Machine) Cleared() []mad.GUID { return m.res.Cleared }
 
 // Next is the next request; ok is false if there is none now. Done must be called with the answer of each.
 func (m *Machine) Next() (req txn.Request, ok bool) {
-	if req, ok = m.next(&m.probes); !ok {
-		req, ok = m.next(&m.queue)
+	for {
+		if req, ok = m.next(&m.probes); ok {
+			return req, ok
+		}
+		if req, ok = m.next(&m.queue); ok || m.probes.empty() {
+			return req, ok
+		}
 	}
-	return req, ok
 }
 
 // NextKnown is Next for nodes that are known. A request to an unknown one that cannot be sent yet
@@ -267,6 +283,9 @@ func (m *Machine) next(q *fifo) (req txn.Request, ok bool) {
 				m.tryKeys()
 				continue
 			}
+			if m.takeUnanswered() {
+				continue
+			}
 			if m.askFresh() {
 				continue
 			}
@@ -277,10 +296,14 @@ func (m *Machine) next(q *fifo) (req txn.Request, ok bool) {
 		if !ok {
 			return req, false
 		}
+		if m.waitsForAgent(it) {
+			continue
+		}
 		if req, ok = m.request(it); ok {
 			m.open++
 			return req, true
 		}
+		m.notMade(it)
 	}
 }
 
@@ -397,10 +420,6 @@ func (m *Machine) request(it item) (req txn.Request, ok bool) {
 		return req, ok
 	case kindBlock:
 		r := &m.readings[it.node]
-		if r.givenUp() {
-			m.block(it, &txn.Outcome{Result: txn.TimedOut}, false)
-			return req, false
-		}
 		req.Attr, req.Mod = r.of.ID, r.of.Modifier(m.b.Node(r.at.Node), r.at.Port, it.num)
 		req.Route, ok = m.routeTo(r.at)
 		return req, ok

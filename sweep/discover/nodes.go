@@ -19,10 +19,11 @@ func (m *Machine) nodeInfo(it item, info *smp.NodeInfo, ok bool) {
 		return // it has answered to another key already
 	}
 	if !ok {
-		m.report(Finding{Kind: finding.Unresponsive, GUID: here.GUID, Port: from.Port, Route: route})
+		m.reportUnresponsive(from)
 		return
 	}
 	m.b.SetAnswered(from)
+	m.agentAt(from.Node).forwards = true
 	if !possible(info) || info.LocalPortNum() == 0 { // no cable leads to port 0
 		m.report(Finding{Kind: finding.BadNodeInfo, GUID: here.GUID, Port: from.Port, Route: route})
 		return
@@ -32,6 +33,12 @@ func (m *Machine) nodeInfo(it item, info *smp.NodeInfo, ok bool) {
 		return
 	}
 	m.arrived(it, info)
+}
+
+// reportUnresponsive reports a port behind which nobody answers.
+func (m *Machine) reportUnresponsive(e topo.End) {
+	route, _ := m.routeOut(e)
+	m.report(Finding{Kind: finding.Unresponsive, GUID: m.b.Node(e.Node).GUID, Port: e.Port, Route: route})
 }
 
 // arrived takes the answer of a node that is behind a port.

@@ -3,7 +3,6 @@ package discover
 import (
 	"slices"
 	"testing"
-	"time"
 
 	"ibsm/finding"
 	"ibsm/mad"
@@ -176,35 +175,6 @@ func TestPKeysNotRead(t *testing.T) {
 		}
 		if unknown != 1 {
 			t.Errorf("refused %v: %d unknown tables", refused, unknown)
-		}
-	}
-}
-
-// TestLatePKeys: of a table that says it has 65,535 entries, and whose blocks come late, no more than sixteen blocks
-// are asked for. One whose blocks come in time is read, up to 4,096 entries.
-func TestLatePKeys(t *testing.T) {
-	for late, want := range map[time.Duration]int{time.Millisecond: 128, 200 * time.Millisecond: 128,
-		500 * time.Millisecond: maxLate} {
-		p, self, _, _ := two()
-		w := newWalker(t, &p.Net, self, fabric.Config{Caps: func(_ int32, n *net.Node, c *fabric.Caps) {
-			if n.GUID == 0x20 {
-				c.PartitionCap = 65535
-			}
-		}})
-		asked := 0
-		w.meddle = func(req *txn.Request, o *txn.Outcome) {
-			if req.Attr == smp.AttrPKeyTable && req.Route.Hops() == 3 {
-				asked++
-				o.RTT = late
-			}
-		}
-		r := w.walk(New(Config{}))
-		if asked != want || (kinds(r)[finding.PKeysUnread] == 0) != (want == 128) {
-			t.Errorf("%v: %d blocks were asked for, findings %v", late, asked, r.Findings)
-		}
-		top := r.Builder.Freeze()
-		if keys := top.Ports[top.FindNodePort(0x20, 1)].PKeys; (keys == nil) != (want < 128) {
-			t.Errorf("%v: P_Keys %v", late, keys)
 		}
 	}
 }

@@ -51,6 +51,8 @@ func (m *Machine) portInfo(e topo.End, o *txn.Outcome, ok bool) {
 	} else if o.Result == txn.Replied {
 		m.report(Finding{Kind: finding.GetRefused, GUID: node.GUID, Port: e.Port, Route: node.Route, Status: o.Status})
 		m.takeBefore(e)
+	} else if o.Result == txn.OutOfTime && m.hasStayed(e.Node) {
+		m.takeBefore(e)
 	}
 	m.portDone(e.Node)
 }
@@ -105,6 +107,10 @@ func (m *Machine) port(e topo.End, info *smp.PortInfo) {
 		it := item{kind: kindNode, num: uint16(e.Port), node: e.Node}
 		if info.PortState() < smp.PortArmed && m.remembersNothing() {
 			m.fresh = append(m.fresh, it)
+			return
+		}
+		if m.isProbed(it) {
+			m.unprobed = append(m.unprobed, it)
 			return
 		}
 		m.probes.push(it)

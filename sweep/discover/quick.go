@@ -113,6 +113,9 @@ func (m *Machine) assume(e topo.End, info *smp.PortInfo) bool {
 	was := &prev.Ports[prev.Port(old, e.Port)]
 	if m.unresponsive(e, info, was) {
 		m.unasked[e] = true
+		if m.lastBehind(e) != nil {
+			m.unanswered = append(m.unanswered, item{kind: kindNode, num: uint16(e.Port), node: e.Node})
+		}
 		return true
 	}
 	if info.PortState() < smp.PortArmed || was.Info.PortState() < smp.PortArmed || was.Peer == topo.None {
@@ -123,22 +126,19 @@ func (m *Machine) assume(e topo.End, info *smp.PortInfo) bool {
 	if farNode.Missed > 0 {
 		return false
 	}
-	route, ok := m.routeOut(e)
-	if !ok {
-		return false
-	}
 	n, known := m.b.Find(farNode.GUID)
 	if !known {
-		arrived := farNode.Info
-		arrived.SetLocalPortNum(far.Num)
-		arrived.SetPortGUID(far.GUID)
-		n = m.addNode(e, &arrived, route)
-		m.recall(n)
+		var ok bool
+		if n, ok = m.addKnown(e, far); !ok {
+			return false
+		}
+		m.spare(n)
 		if m.b.Node(n).Desc == (smp.NodeDescription{}) {
 			m.queue.push(item{kind: kindDesc, node: n})
 		}
 	}
 	end := topo.End{Node: n, Port: far.Num}
+	m.agentAt(e.Node).forwards = true
 	m.join(e, end)
 	if farNode.Type != mad.Switch {
 		m.b.SetPortGUID(end, far.GUID)
@@ -153,4 +153,18 @@ func (m *Machine) assume(e topo.End, info *smp.PortInfo) bool {
 		m.queue.push(item{kind: kindSwitch, node: n})
 	}
 	return true
+}
+
+// addKnown adds the node of the previous walk that was behind a port, whose own port was far.
+func (m *Machine) addKnown(e topo.End, far *topo.Port) (n int32, ok bool) {
+	route, ok := m.routeOut(e)
+	if !ok {
+		return n, false
+	}
+	info := m.cfg.Prev.Nodes[far.Node].Info
+	info.SetLocalPortNum(far.Num)
+	info.SetPortGUID(far.GUID)
+	n = m.addNode(e, &info, route)
+	m.recall(n)
+	return n, true
 }

@@ -16,12 +16,13 @@ import (
 func (m *Machine) takeBefore(e topo.End) {
 	was := m.previous(e)
 	node := m.b.Node(e.Node)
-	if was == nil || m.remembered().Nodes[was.Node].Missed > 0 {
+	if was == nil || m.remembered().Nodes[was.Node].Missed > 0 && m.agentAt(e.Node).slow == inTime {
 		return
 	}
 	if node.Type != mad.Switch && m.b.Self() != e && !m.up(m.b.Peer(e)) {
 		return
 	}
+	m.agentAt(e.Node).taken++
 	m.b.SetPort(e, &was.Info)
 	m.port(e, &was.Info)
 }

@@ -58,7 +58,9 @@ func (m *Machine) speeds(it item, o *txn.Outcome, ok bool) {
 		m.storePort(e, (*smp.PortInfo)(&o.Data))
 		answer = device.Works
 	}
-	m.cfg.Features.Learn(device.ExtendedGets, &m.b.Node(e.Node).Info, answer)
+	if o.Result != txn.OutOfTime {
+		m.cfg.Features.Learn(device.ExtendedGets, &m.b.Node(e.Node).Info, answer)
+	}
 	m.portDone(e.Node)
 }
 

@@ -57,14 +57,23 @@ func (m *Machine) askPorts(n int32) {
 	if m.believed[n] {
 		old = m.previousNode(n)
 	}
+	var later []item
 	for num := range int(node.NumPorts) + 1 {
+		e := topo.End{Node: n, Port: uint8(num)}
 		// else it has another M_Key than the one it was read with
-		if m.hasAnswered(old, uint8(num)) && m.tries[topo.End{Node: n}] == 0 {
-			m.takeOver(topo.End{Node: n, Port: uint8(num)}, old)
+		if m.hasAnswered(old, e.Port) && m.tries[topo.End{Node: n}] == 0 {
+			m.takeOver(e, old)
 			continue
 		}
-		m.queue.push(item{kind: kindPort, num: uint16(num), node: n})
 		sw.ports++
+		if it := (item{kind: kindPort, num: uint16(num), node: n}); m.wasSlow(n) && m.previous(e) != nil {
+			later = append(later, it)
+		} else {
+			m.queue.push(it)
+		}
+	}
+	for _, it := range later {
+		m.queue.push(it)
 	}
 	if sw.ports == 0 {
 		m.readSwitch(n)

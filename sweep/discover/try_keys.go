@@ -114,8 +114,17 @@ func (m *Machine) tryKeys() {
 	}
 }
 
-// nobody records that no node has answered behind a port.
+// nobody takes that no node has answered behind a port.
 func (m *Machine) nobody(it item) {
+	if m.lastBehind(it.end()) != nil {
+		m.unanswered = append(m.unanswered, it)
+		return
+	}
+	m.isUnresponsive(it)
+}
+
+// isUnresponsive records a link behind which nobody has answered.
+func (m *Machine) isUnresponsive(it item) {
 	m.res.TimedOut++
 	m.refused = m.refused || m.up(it.end())
 	m.nodeInfo(it, nil, false)

@@ -12,6 +12,17 @@ import (
 func (m *Machine) Done(o *txn.Outcome) {
 	m.open--
 	it := itemOf(o.Tag)
+	if m.agentOf(it) < 0 && o.Result == txn.OutOfTime {
+		unanswered := *o
+		unanswered.Result = txn.TimedOut
+		o = &unanswered
+	}
+	m.agentDone(it, o)
+	m.settle(it, o)
+}
+
+// settle takes the outcome of a request.
+func (m *Machine) settle(it item, o *txn.Outcome) {
 	replied := o.Result == txn.Replied
 	if o.Result == txn.TimedOut && (m.askAgain(it) || it.kind == kindNode && m.noAnswer(it)) {
 		return
@@ -20,14 +31,8 @@ func (m *Machine) Done(o *txn.Outcome) {
 		m.nobody(it)
 		return
 	}
-	if !replied && it.kind != kindDuplicate && it.kind != kindSpeeds {
+	if o.Result == txn.TimedOut && it.kind != kindDuplicate && it.kind != kindSpeeds {
 		m.res.TimedOut++
-	}
-	if replied && !m.isLocal(it) {
-		m.res.Heard.Answers++
-		if o.Attempts > 1 {
-			m.res.Heard.Late++
-		}
 	}
 	ok := replied && o.Status == mad.StatusOK
 	switch it.kind {
@@ -55,6 +60,10 @@ func (m *Machine) Done(o *txn.Outcome) {
 		}
 		if replied && !ok {
 			m.refusedSwitchInfo(it.node, o.Status)
+			return
+		}
+		if o.Result == txn.OutOfTime {
+			m.takeSwitch(it.node)
 			return
 		}
 		m.switchInfo(it.node, (*smp.SwitchInfo)(&o.Data), ok)
@@ -114,10 +123,11 @@ func (m *Machine) finish() {
 	if !m.keyed && !m.cfg.Keys.Keyless {
 		m.res.Unproved, m.res.Refusing = 0, 0
 	}
+	m.endUnanswered()
 	for n := range int32(m.b.Len()) {
 		node := m.b.Node(n)
 		m.setBit31(n, node)
-		if m.complete(n, node) {
+		if m.b.Dropped(n) || m.complete(n, node) {
 			continue
 		}
 		m.report(Finding{Kind: finding.Incomplete, GUID: node.GUID, Route: node.Route})
@@ -127,6 +137,8 @@ func (m *Machine) finish() {
 		m.repeatFindings()
 	}
 	m.recallPorts()
+	m.reportSlow()
+	m.countAnswers()
 	m.dropOneSided()
 	m.countNodes()
 	m.res.Former = m.former()
@@ -160,7 +172,7 @@ func (m *Machine) dropOneSided() {
 				lasts = m.had(finding.OneSided, node.GUID, e.Port)
 			}
 			m.b.Unlink(e)
-			m.res.Moved = m.res.Moved || !lasts
+			m.res.Moved = m.res.Moved || !lasts && (info != nil || m.agentAt(n).slow == inTime)
 		}
 	}
 }

@@ -107,7 +107,9 @@ func (m *Machine) take(c tableBlock, o *txn.Outcome) {
 	if o.Result == txn.Replied && o.Status == mad.StatusOK {
 		held.Take(c.block, c.position, device.Got, &o.Data)
 	} else {
-		m.failed[c.s]++
+		if m.failed[c.s]++; o.Result == txn.OutOfTime {
+			m.failed[c.s] = maxFailed
+		}
 		held.Take(c.block, c.position, device.Unread, &[mad.DataSize]byte{})
 	}
 	m.left = append(m.left, c)

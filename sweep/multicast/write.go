@@ -98,7 +98,9 @@ func (m *Machine) Done(o *txn.Outcome) {
 		m.fail(c, device.Ignores, "the response has other values")
 		held.Take(c.block, c.position, e, &o.Data)
 	default:
-		m.fail(c, device.Unresponsive, "no answer")
+		if m.fail(c, device.Unresponsive, "no answer"); o.Result == txn.OutOfTime {
+			m.failed[c.s] = maxFailed
+		}
 	}
 }
 

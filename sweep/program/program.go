@@ -75,6 +75,7 @@ type trouble struct {
 	trials   map[device.Place]device.Trial // of device.OptionalAttributes
 	plain    map[topo.NodeIdx]plainTrial
 	left     map[topo.NodeIdx]bool // switches whose links are left in INIT
+	late     map[topo.NodeIdx]bool // nodes that have let a request run out of time
 	split    map[topo.PortIdx]split
 	repeats  map[setKey]repeat
 	failure  failure // that the outcome at hand is, if it is one
@@ -178,8 +179,8 @@ func New(in In) *Program {
 		trouble: trouble{
 			timeOuts: map[attrOfNode]int{}, ofModels: map[attrOfModel]unansweredModel{},
 			trials: map[device.Place]device.Trial{},
-			plain:  map[topo.NodeIdx]plainTrial{}, left: map[topo.NodeIdx]bool{}, split: map[topo.PortIdx]split{},
-			repeats: map[setKey]repeat{},
+			plain:  map[topo.NodeIdx]plainTrial{}, left: map[topo.NodeIdx]bool{}, late: map[topo.NodeIdx]bool{},
+			split: map[topo.PortIdx]split{}, repeats: map[setKey]repeat{},
 		},
 		wildcards: wildcards{
 			disobeys: map[mad.GUID]bool{}, witnesses: map[plan.Step]plan.Step{},
@@ -467,9 +468,14 @@ func (p *Program) Done(o *txn.Outcome) {
 	p.open[o.Tag].Port = topo.None
 	p.free = append(p.free, int(o.Tag))
 	how, node := outcomes[r.Op], p.Topo.Ports[r.Port].Node
-	if p.unanswered++; o.Result == txn.Replied {
+	switch o.Result {
+	case txn.Replied:
 		p.unanswered = 0
 		p.answeredByModel(node, o.Attr)
+	case txn.OutOfTime:
+		p.late[node] = true
+	default:
+		p.unanswered++
 	}
 	good := o.Result == txn.Replied && o.Status == mad.StatusOK
 	if r.asked == isSet && good && p.unconfirmed(r, o) {
@@ -488,19 +494,25 @@ func (p *Program) Done(o *txn.Outcome) {
 	if how.settled != nil {
 		how.settled(p, r, o)
 	}
-	if o.Method == mad.MethodSet && o.Attr == smp.AttrPortInfo && p.bit31(r, o, good) {
+	if o.Result != txn.OutOfTime && o.Method == mad.MethodSet && o.Attr == smp.AttrPortInfo && p.bit31(r, o, good) {
 		return
 	}
 	if !good {
 		p.failed(r.Step)
 	}
 	switch {
+	case o.Result == txn.OutOfTime && o.Attempts == 0:
+		delete(p.repeats, p.keyOf(r.Step)) // it was not sent
 	case !good && (r.Op.IsWildcard() || r.Op == plan.ReadSLtoVL): // single tables follow
 		p.unanswered = min(p.unanswered, maxUnanswered-1)
 		p.countFailure(r.Step, finding.NoAnswer, "")
 	case o.Result != txn.Replied:
-		p.countTimeOut(node, r.Op, how.required)
-		p.fail(r.Step, finding.NoAnswer, fmt.Sprintf("no answer to %v(%s)", o.Method, smp.AttrName(o.Attr)))
+		kind := finding.SlowAgent
+		if o.Result != txn.OutOfTime {
+			kind = finding.NoAnswer
+			p.countTimeOut(node, r.Op, how.required)
+		}
+		p.fail(r.Step, kind, fmt.Sprintf("no answer to %v(%s)", o.Method, smp.AttrName(o.Attr)))
 	case good || how.refused:
 		how.answered(p, r, o)
 	case r.Op == plan.SetLFT && p.refusedLFT(r.Step):

@@ -209,7 +209,7 @@ func (p *Program) countFailure(st plan.Step, kind finding.Kind, reason string) {
 	key := p.keyOf(st)
 	e, sent := p.sent(st)
 	switch {
-	case !sent || kind != finding.Refused && kind != finding.NoAnswer:
+	case !sent || kind != finding.Refused && kind != finding.NoAnswer && kind != finding.SlowAgent:
 		return
 	case slices.Contains(device.OptionalAttributes, st.Op.Attr()):
 		delete(p.repeats, key)
@@ -241,7 +241,8 @@ func (p *Program) takes(st plan.Step) {
 // unconfirmed reports whether the values of a port that has acknowledged a Set must be read: its answer has other
 // values, which may be those from before the Set, or the last sweep has sent the same values.
 func (p *Program) unconfirmed(r request, o *txn.Outcome) bool {
-	repeated := p.repeats[p.keyOf(r.Step)].sweeps > 1
+	key := p.keyOf(r.Step)
+	repeated := p.repeats[key].sweeps > 1 && p.Before[key].kind != finding.SlowAgent
 	port := &p.Topo.Ports[r.Port]
 	switch r.Op {
 	case plan.SetLFT:

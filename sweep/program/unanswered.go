@@ -47,7 +47,7 @@ var needed = []mad.AttrID{smp.AttrPortInfo, smp.AttrSwitchInfo, smp.AttrLinearFo
 func (p *Program) skips(st plan.Step) bool {
 	node, attr := p.Topo.Ports[st.Port].Node, st.Op.Attr()
 	switch {
-	case p.isGivenUp(node):
+	case p.isGivenUp(node), p.late[node]:
 		return true
 	case len(p.timeOuts) == 0 || p.timeOuts[attrOfNode{node, attr}] < maxTimeOuts &&
 		(outcomes[st.Op].required || !p.skipsModel(node, attr)):
@@ -105,6 +105,7 @@ func (p *Program) triedSet(r request, o *txn.Outcome, taken bool) {
 	switch {
 	case taken:
 		p.tried(r.Step, device.Taken)
+	case o.Result == txn.OutOfTime:
 	case o.Result != txn.Replied || o.Status&mad.StatusBusy == 0:
 		p.tried(r.Step, device.NotTaken)
 	}
