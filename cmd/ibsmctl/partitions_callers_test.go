@@ -171,3 +171,43 @@ func TestCallersRestart(t *testing.T) {
 		t.Errorf("exit status %d\n%s", status, out.String())
 	}
 }
+
+// TestStrict: with strict no change is stored that a P_Key table has no room for, also while the changes before it are
+// not in the tables yet; without it the change is stored and the member has failed.
+func TestStrict(t *testing.T) {
+	socket, _ := startManager(t, "fattree:k=4", "--state_dir", "none")
+	client := ctl.NewClient(socket)
+	defer client.Close()
+	put := func(name, strict string) error {
+		_, err := client.ChangePartition(t.Context(), http.MethodPut, name, query("strict", strict),
+			[]byte(`{"members":[{"guid":"0xb83fd20300a00010"}]}`))
+		return err
+	}
+	var full error
+	stored := 0
+	for full == nil && stored < 1000 {
+		if full = put(fmt.Sprintf("tenant-%d", stored), "true"); full == nil {
+			stored++
+		}
+	}
+	if full == nil || !strings.Contains(full.Error(), fmt.Sprintf("is full: it has %d entries", stored+1)) {
+		t.Fatalf("%d partitions, then %v", stored, full)
+	}
+	if err := put("more", ""); err != nil {
+		t.Fatal(err)
+	}
+	for began := time.Now(); ; {
+		p, err := client.NamedPartition(t.Context(), "more", 1)
+		if err != nil || time.Since(began) > patience {
+			t.Fatalf("%+v, %v", p, err)
+		}
+		if m := p.Members[0]; m.State == "failed" && strings.Contains(m.Why, "the P_Key table of the port is full") {
+			break
+		}
+	}
+	for i := range stored {
+		if p, err := client.NamedPartition(t.Context(), fmt.Sprintf("tenant-%d", i), 10); err != nil || !p.Ready {
+			t.Errorf("%+v, %v", p, err)
+		}
+	}
+}
