@@ -106,7 +106,7 @@ func TestFile(t *testing.T) {
 // No verb of a format, and no JSON, shows a secret.
 func TestHidden(t *testing.T) {
 	s := made(t)
-	key := Key{value: s.value}
+	key := Key(s)
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%x", "%d", "%q"} {
 		for _, v := range []any{s, &s, struct{ S Secret }{s}, []Secret{s}, key, &key, struct{ K Key }{key}} {
 			if text := fmt.Sprintf(verb, v); strings.Contains(text, "1, 2") || strings.Contains(text, "0102") ||
