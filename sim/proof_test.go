@@ -65,50 +65,74 @@ func (w *smInfos) mustShowNothing(t testing.TB) {
 }
 
 // Managers with one secret elect, hand over, leave, and take over as managers without one do, and no packet shows the
-// SM_Key. Nothing raises an alarm.
+// SM_Key: at two hosts, at a switch, and cabled to each other; by the secret of a keys_file, with M_Keys of ports as
+// with security tenants, and by an sm_key alone. Nothing raises an alarm.
 func TestProofs(t *testing.T) {
-	n := nettest.Generate(t, "fattree:k=4")
-	for _, secret := range []keys.Secret{subnetSecret, {}} {
-		b := newHarness(t, n, fabric.Config{Seed: 1})
-		w := b.watchSMInfo()
-		cfg := func(priority uint8) manager.Config {
-			c := provingConfig(priority)
-			c.Elect.Secret = secret
-			return c
-		}
-		first := b.comeUp(cfg(3))
-		second := b.add(host(n, 6), cfg(5))
-		t.Cleanup(second.dump)
-		b.pass(settling)
-		if first.last() != smp.Standby || second.last() != smp.Master || first.says("handing the mastership over") != 1 {
-			t.Fatalf("handed over: %v and %v", first.states, second.states)
-		}
-		second.Heard = func(received []mad.Datagram) { // as ibsim, which gives requests only to ports with IsSM
-			for i := range received {
-				if p := &received[i].Packet; p.AttrID() == smp.AttrSMInfo && p.Method() == mad.MethodGet {
-					p.SetMethod(mad.MethodTrapRepress)
+	tree := nettest.Generate(t, "fattree:k=4")
+	pair := cabled(t, "host-1/1=host-2/1")
+	tenants := func(b *harness, at net.End, priority uint8) manager.Config {
+		cfg := portMKeys(1)
+		cfg.Elect, cfg.Sweep.Restored = provingConfig(priority).Elect, b.kept(at)
+		return cfg
+	}
+	keysFile := func(_ *harness, _ net.End, priority uint8) manager.Config { return provingConfig(priority) }
+	smKey := func(_ *harness, _ net.End, priority uint8) manager.Config {
+		cfg := provingConfig(priority)
+		cfg.Elect.Secret = keys.Secret{}
+		return cfg
+	}
+	isSwitch := func(n net.Node) bool { return n.Type == mad.Switch }
+	aSwitch := net.End{Node: int32(slices.IndexFunc(tree.Nodes, isSwitch))}
+	for _, c := range []struct {
+		name string
+		net  *net.Net
+		at   net.End // of the second
+		cfg  func(*harness, net.End, uint8) manager.Config
+	}{
+		{"keys_file", tree, host(tree, 6), keysFile}, {"sm_key", tree, host(tree, 6), smKey},
+		{"tenants", tree, host(tree, 6), tenants}, {"at a switch", tree, aSwitch, keysFile},
+		{"at a switch, tenants", tree, aSwitch, tenants}, {"a cable", pair, host(pair, 1), keysFile},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newHarness(t, c.net, fabric.Config{Seed: 1})
+			w := b.watchSMInfo()
+			first := b.comeUp(c.cfg(b, firstHost(c.net), 3))
+			second := b.add(c.at, c.cfg(b, c.at, 5))
+			t.Cleanup(second.dump)
+			b.pass(settling)
+			if first.last() != smp.Standby || second.last() != smp.Master ||
+				first.says("handing the mastership over") != 1 {
+				t.Fatalf("handed over: %v and %v", first.states, second.states)
+			}
+			second.Heard = func(received []mad.Datagram) { // as ibsim, which gives requests only to ports with IsSM
+				for i := range received {
+					if p := &received[i].Packet; p.AttrID() == smp.AttrSMInfo && p.Method() == mad.MethodGet {
+						p.SetMethod(mad.MethodTrapRepress)
+					}
 				}
 			}
-		}
-		b.Leave(second.Manager)
-		began := b.Fabric.Now()
-		if !b.Run(began+elect.LeavePatience, func() bool { return first.last() == smp.Master }) ||
-			first.says("HANDOVER") > 0 || first.says("Set(SMInfo)") > 0 {
-			t.Fatalf("left: %v and %v", first.states, second.states)
-		}
-		b.pass(elect.LeavePatience)
-		second = b.add(host(n, 6), cfg(1))
-		b.pass(settling)
-		b.Kill(first.Manager)
-		b.pass(settling)
-		if second.last() != smp.Master {
-			t.Fatalf("taken over: %v and %v", first.states, second.states)
-		}
-		b.mustBeWhole(second)
-		if alarms := first.says("ALARM") + second.says("ALARM"); alarms > 0 {
-			t.Errorf("%d alarms", alarms)
-		}
-		w.mustShowNothing(t)
+			b.Leave(second.Manager)
+			began := b.Fabric.Now()
+			if !b.Run(began+elect.LeavePatience, func() bool { return first.last() == smp.Master }) {
+				t.Fatalf("left: %v and %v", first.states, second.states)
+			}
+			b.pass(elect.LeavePatience)
+			second = b.add(c.at, c.cfg(b, c.at, 1))
+			b.pass(settling)
+			if first.last() != smp.Master || second.last() != smp.Standby {
+				t.Fatalf("back: %v and %v", first.states, second.states)
+			}
+			b.Kill(first.Manager)
+			b.pass(settling)
+			if second.last() != smp.Master {
+				t.Fatalf("taken over: %v and %v", first.states, second.states)
+			}
+			b.mustBeWhole(second)
+			if alarms := first.says("ALARM") + second.says("ALARM"); alarms > 0 {
+				t.Errorf("%d alarms", alarms)
+			}
+			w.mustShowNothing(t)
+		})
 	}
 }
 

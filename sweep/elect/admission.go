@@ -38,7 +38,7 @@ func (m *Machine) Order(mod uint32, to mad.GUID, asked proof.Nonce, info *smp.SM
 
 // IsFresh reports whether Set(SMInfo), which Verifies, was made after one of our Questions.
 func (m *Machine) IsFresh(mod uint32, asked []proof.Question, info *smp.SMInfo) bool {
-	return slices.ContainsFunc(asked, func(q proof.Question) bool {
+	return m.cfg.HasSecret() && slices.ContainsFunc(asked, func(q proof.Question) bool {
 		return proof.Fresh(&m.key, mod, m.cfg.GUID, q.Nonce, info)
 	})
 }
