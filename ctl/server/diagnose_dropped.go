@@ -217,11 +217,11 @@ func (d *doctor) droppedAdvice(o *manager.DroppedPackets, cause dropCause) strin
 		}
 		return "make both members of another partition, at least one of them a full member"
 	case noSender:
-		return fmt.Sprintf("restart the program that still uses it, or make the port a member of the partition: "+
-			"ibsmctl partitions add %q %v, then apply", d.partitionWord(k), o.From)
+		return "restart the program that still uses it, or make the port a member of the partition: " +
+			d.addCommand(k, fmt.Sprint(o.From))
 	case noReceiver:
-		return fmt.Sprintf("make the receiver a member of the partition: ibsmctl partitions add %q %v, then apply; or "+
-			"stop the sending program", d.partitionWord(k), o.To)
+		return "make the receiver a member of the partition: " + d.addCommand(k, fmt.Sprint(o.To)) +
+			"; or stop the sending program"
 	case notRead:
 		if parts := d.view.Partitions; parts != nil && parts.Policy != nil {
 			return "ibsmctl events shows why it could not be read; run ibsmctl sweep to retry"

@@ -54,8 +54,7 @@ func (d *doctor) join(p topo.PortIdx, k mad.PKey) string {
 	if k.Base() == mad.DefaultPKey.Base() {
 		return "make both members of another partition, at least one of them a full member: ibsmctl partitions create or add, then apply. As a full member of the default partition a port could communicate with all its members"
 	}
-	return fmt.Sprintf("make one a full member: ibsmctl partitions add %q %v=full, then apply", d.partitionWord(k),
-		d.view.Topo.Ports[p].GUID)
+	return "make one a full member: " + d.addCommand(k, d.view.Topo.Ports[p].GUID.String()+"=full")
 }
 
 // pending reports whether two ports will share a P_Key that is not yet in their tables.
@@ -238,6 +237,14 @@ func (d *doctor) partitionName(k mad.PKey) string {
 		return fmt.Sprintf("%q, P_Key %v", part.Name, k.Base())
 	}
 	return fmt.Sprintf("P_Key %v", k.Base())
+}
+
+// addCommand is what makes a port, or changes, a member of a partition.
+func (d *doctor) addCommand(k mad.PKey, member string) string {
+	if part := d.partition(k); part != nil && part.Number > 0 {
+		return fmt.Sprintf("ibsmctl partitions set %s --add %s", part.Name, member)
+	}
+	return fmt.Sprintf("ibsmctl partitions add %q %s, then apply", d.partitionWord(k), member)
 }
 
 // partitionWord is the argument of ibsmctl for a partition.
