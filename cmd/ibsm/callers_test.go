@@ -54,10 +54,14 @@ func TestCallersFailover(t *testing.T) {
 		for range changes {
 			c.put(at[master])
 			c.read(at[master])
-			c.read(at[1-master])
+			if c.mirrored {
+				c.read(at[1-master])
+			}
 		}
 		c.refused(at[1-master])
-		c.put(at[master])
+		for c.put(at[master]); !c.mirrored; {
+			c.put(at[master])
+		}
 		managers[master].kill()
 		killed := master
 		c.read(at[1-killed])
@@ -72,7 +76,10 @@ func TestCallersFailover(t *testing.T) {
 		start(killed)
 		eventually(t, "the other one stands by", func() bool { return state(killed) == "STANDBY" })
 	}
-	t.Logf("%d changes, %d kills", c.number, kills)
+	t.Logf("%d changes, %d kills; %d changes were not acknowledged within two seconds", c.number, kills, c.late)
+	if c.late > kills {
+		t.Error("too many")
+	}
 }
 
 // memberGUID is the GUID of a port of a host without a manager.
@@ -97,6 +104,9 @@ type callerChanges struct {
 	guid   mad.GUID
 	number uint64
 	note   string
+
+	mirrored bool
+	late     int // changes that were not mirrored in time: processes may wait long for a processor
 }
 
 func (c *callerChanges) put(at *ctl.Client) {
@@ -104,10 +114,13 @@ func (c *callerChanges) put(at *ctl.Client) {
 	c.note = fmt.Sprint("change ", c.number+1)
 	done, err := at.ChangePartition(c.t.Context(), http.MethodPut, "red", nil, fmt.Appendf(nil,
 		`{"pkey":"0x300","note":%q,"members":[{"guid":"%v"},{"guid":"0x%x"}]}`, c.note, c.guid, 0x1000+c.number))
-	if err != nil || done.Number != c.number+1 || !done.Mirrored {
+	if err != nil || done.Number != c.number+1 {
 		c.t.Fatalf("change %d: %+v, %v", c.number+1, done, err)
 	}
 	c.number++
+	if c.mirrored = done.Mirrored; !c.mirrored {
+		c.late++
+	}
 }
 
 func (c *callerChanges) read(at *ctl.Client) {
