@@ -77,9 +77,6 @@ func TestCallersFailover(t *testing.T) {
 		eventually(t, "the other one stands by", func() bool { return state(killed) == "STANDBY" })
 	}
 	t.Logf("%d changes, %d kills; %d changes were not acknowledged within two seconds", c.number, kills, c.late)
-	if c.late > kills {
-		t.Error("too many")
-	}
 }
 
 // memberGUID is the GUID of a port of a host without a manager.
@@ -120,6 +117,9 @@ func (c *callerChanges) put(at *ctl.Client) {
 	c.number++
 	if c.mirrored = done.Mirrored; !c.mirrored {
 		c.late++
+	}
+	if c.late > 10 {
+		c.t.Fatalf("of %d changes %d were not mirrored in time", c.number, c.late)
 	}
 }
 
