@@ -21,6 +21,9 @@ type Keys struct {
 	// the switch with that node GUID, or our own with that port GUID. It is called only if Of
 	// is set.
 	Behind func(guid mad.GUID, num uint8) mad.GUID
+	// Before is the port GUID of an agent that was behind a port before the one of Behind, and is not known elsewhere;
+	// 0 for none. It may be back: its first key is tried after those of the expected agent. Nil for none.
+	Before func(guid mad.GUID, num uint8) mad.GUID
 	// Candidates are other agents whose first key is tried behind a port where nobody has answered to the keys of the
 	// expected agent: an adapter may have been moved there. found reports whether this walk has found an agent; there
 	// reports whether an agent that it has not found may still be behind a port, which is named as for Behind. Nil for

@@ -27,19 +27,31 @@ func (m *Machine) keyBehind(it item) mad.MKey {
 	return key
 }
 
-// expectedKey is the nth M_Key, from 0 on, of the agent that is expected behind a port; ok is false where there are no
-// more.
+// expectedKey is the nth M_Key, from 0 on, of the agent that is expected behind a port, and after these that of the
+// agent that was there before; ok is false where there are no more.
 func (m *Machine) expectedKey(it item, n int) (key mad.MKey, ok bool) {
 	agent, from := m.behind(it), it.end()
 	hidden := m.cfg.Keys.Knock != 0 && (m.branches.all[from.Node].suspect || m.ledToAdapter(from))
 	for i := 0; ; i++ {
-		if key, ok = m.cfg.Keys.Of(agent, i); !ok || n == 0 && !(hidden && key == m.cfg.Keys.Knock) {
-			return key, ok
+		if key, ok = m.cfg.Keys.Of(agent, i); !ok {
+			break
 		}
-		if !hidden || key != m.cfg.Keys.Knock {
-			n--
+		if hidden && key == m.cfg.Keys.Knock {
+			continue
 		}
+		if n == 0 {
+			return key, true
+		}
+		n--
 	}
+	if n > 0 || m.cfg.Keys.Before == nil {
+		return 0, false
+	}
+	before := m.cfg.Keys.Before(m.whose(it), from.Port)
+	if before == 0 || before == agent || m.hasFound(before) {
+		return 0, false
+	}
+	return m.cfg.Keys.Of(before, 0)
 }
 
 // noAnswer takes that a request to whoever is behind a port got no answer. It reports whether that is not the last

@@ -80,6 +80,9 @@ func (l Lookup) Keys() (k discover.Keys) {
 	}
 	if wanted.Ports.On() {
 		k.Knock = mad.MKey(wanted.Ports.Knock())
+		k.Before = func(guid mad.GUID, num uint8) mad.GUID {
+			return places.behind[plan.Key{Node: guid, Port: num}].agent
+		}
 		k.Candidates = func(found func(mad.GUID) bool, unanswered func(mad.GUID, uint8) bool) []mad.GUID {
 			return places.candidates(last, found, func(at plan.Key) bool { return unanswered(at.Node, at.Port) })
 		}
