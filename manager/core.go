@@ -40,6 +40,7 @@ type Core struct {
 	inquiry      inquiry            // a manager that has named itself
 	controls     control            // a control packet whose sender is not proved yet
 	shows        showSMKey          // requests that wait until their sender has shown the SM_Key
+	remembered   remembered         // what a standby has found
 	alarms       alarms             // what hosts send that is not theirs to send
 	partitions   partitioning       // of the configuration and of callers
 

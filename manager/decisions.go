@@ -4,15 +4,12 @@ import (
 	"errors"
 	"fmt"
 
-	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
 	osmlog "ibsm/opensm/log"
 	"ibsm/sa"
 	"ibsm/sweep"
 	"ibsm/sweep/elect"
-	"ibsm/topo"
-	"ibsm/view"
 )
 
 // Errors that end a run with a single sweep, or a plan.
@@ -117,24 +114,9 @@ func (c *Core) standBy() {
 		return
 	}
 	if found, walked := c.sweeps.phase.(*sweep.Found); walked {
-		c.readAsStandby(found.Remember())
+		c.remember(found.Standby())
 	}
 	c.abandon()
-}
-
-// readAsStandby has the counters of the ports read that a walk has found, which nothing else is made
-// of: its plan is abandoned.
-func (c *Core) readAsStandby(t *topo.Topo) {
-	if c.cfg.Counters.Interval == 0 || c.published.view != nil || t.Self == topo.None {
-		return
-	}
-	base := make([]mad.LID, len(t.Ports))
-	for _, p := range t.EndPorts {
-		if lid := t.Ports[p].Info.LID(); lid.IsUnicast() {
-			base[p] = lid
-		}
-	}
-	c.fx.do(StoodBy{&view.View{Topo: t, LIDs: topo.NewLIDs(base, make([]uint8, len(t.Ports)))}})
 }
 
 // handOver hands the mastership over, either to become standby or to exit. It first drops pending work, so that a lost

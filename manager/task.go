@@ -9,7 +9,7 @@ import (
 )
 
 // Task runs something beside the core. TaskDone has its result. Only one for each purpose is out at a time, but for
-// ForMulticast: the results of all but the last of these are ignored.
+// ForMulticast and ForStandby: the results of all but the last of these are ignored.
 type Task struct {
 	Purpose Purpose
 	Run     func(context.Context) (result any)
@@ -30,11 +30,12 @@ const (
 	ForMulticast                // *multicast.Result: multicast tables
 	ForTrees                    // *multicast.Proved: multicast trees with the routes between hosts
 	ForEngine                   // *routes.EngineResult: the engine for which interim routes serve
+	ForStandby                  // *sweep.FoundSubnet: the subnet that a standby has found
 	NumPurposes
 )
 
 func (p Purpose) String() string {
-	return [...]string{"sweep", "plan", "multicast", "trees", "engine"}[p]
+	return [...]string{"sweep", "plan", "multicast", "trees", "engine", "standby"}[p]
 }
 
 // TaskDone is the result of a task; nil, or a nil pointer, for one that Cancel has ended.
@@ -77,6 +78,8 @@ func (c *Core) taskDone(t TaskDone) {
 		c.proving.done(&c.fx, resultOf[multicast.Proved](r), c.cfg.Names)
 	case ForEngine:
 		c.engineComputed(resultOf[routes.EngineResult](r))
+	case ForStandby:
+		c.rememberedSubnet(resultOf[sweep.FoundSubnet](r))
 	}
 }
 

@@ -23,8 +23,7 @@ type World struct {
 	ComputeTime time.Duration
 	// ProveTrees has managers prove the multicast trees that joins have changed, which takes ten times as long.
 	ProveTrees bool
-	// StepTook, when set, is given the time that a core computed for one event, in real
-	// time.
+	// StepTook, when set, is given the time that a core computed for one event, by Clock, or else in real time.
 	StepTook func(ev manager.Event, took time.Duration)
 	// Sent, when set, is given every datagram that a manager's station sends, before the
 	// fabric has it. Returned is given every action of a Core, before it is done. Both are
@@ -254,7 +253,7 @@ func (w *World) begin(m *Manager, t manager.Task) {
 	}
 	took := map[manager.Purpose]time.Duration{manager.ForSweep: w.ComputeTime, manager.ForPlan: w.ComputeTime,
 		manager.ForMulticast: w.ComputeTime / 10, manager.ForTrees: 10 * w.ComputeTime,
-		manager.ForEngine: 100 * w.ComputeTime}[t.Purpose]
+		manager.ForEngine: 100 * w.ComputeTime, manager.ForStandby: w.ComputeTime}[t.Purpose]
 	m.tasks[t.Purpose] = task{out: true, done: w.Fabric.Now() + took, result: t.Run(context.Background())}
 }
 
@@ -269,12 +268,16 @@ func (w *World) cancel(m *Manager, purpose manager.Purpose) {
 func (w *World) step(m *Manager, ev manager.Event) {
 	w.Steps++
 	m.begun = true
-	began := time.Now()
+	began, busy := time.Now(), m.Busy
 	ends := w.time(m)
 	actions := m.Core.Step(w.Fabric.Now(), ev)
 	ends()
 	if w.StepTook != nil {
-		w.StepTook(ev, time.Since(began))
+		took := time.Since(began)
+		if w.Clock != nil {
+			took = m.Busy - busy
+		}
+		w.StepTook(ev, took)
 	}
 	for _, a := range actions {
 		if w.Returned != nil {

@@ -1,11 +1,13 @@
 package sweep
 
 import (
+	"context"
 	"time"
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/sweep/device"
+	"ibsm/sweep/discover"
 	"ibsm/sweep/mkeys"
 	"ibsm/sweep/plan"
 	"ibsm/topo"
@@ -73,13 +75,33 @@ func (f *Found) MostMissing() bool {
 // OpenOwn is mkeys.Lookup.OpenOwn for the port that a walk has found.
 func (f *Found) OpenOwn() (plan.Set, bool) { return f.s.MKeys().OpenOwn(f.Builder) }
 
-// Remember is the subnet that a walk has found. It is kept for the M_Keys of later walks: a manager that is not master
-// may become it. The walk's Builder is not used after this.
-func (f *Found) Remember() *topo.Topo {
-	t := f.Builder.Freeze()
-	f.s.walks.features.Prune(t)
-	f.s.MKeys().Remember(t, f.Tried)
-	return t
+// StandbyTask makes the subnet that a walk has found, for a manager that is not master. It runs outside the core.
+type StandbyTask struct {
+	s       *Sweeper
+	builder *topo.Builder
+	tried   []discover.Place
+}
+
+// Standby is the task that follows where nothing else is made of a walk, which gets its Builder.
+func (f *Found) Standby() *StandbyTask {
+	builder := f.Builder
+	f.Builder = nil
+	return &StandbyTask{f.s, builder, f.Tried}
+}
+
+// FoundSubnet is the result of a StandbyTask.
+type FoundSubnet struct {
+	*topo.Topo
+	Of *StandbyTask
+}
+
+// Run makes it.
+func (j *StandbyTask) Run(context.Context) *FoundSubnet { return &FoundSubnet{j.builder.Freeze(), j} }
+
+// Remember keeps it for the M_Keys of later walks: a manager that is not master may become it.
+func (f *FoundSubnet) Remember() {
+	f.Of.s.walks.features.Prune(f.Topo)
+	f.Of.s.MKeys().Remember(f.Topo, f.Of.tried)
 }
 
 // Leases are those of the ports of the subnet.

@@ -115,7 +115,7 @@ type Found struct {
 // seconds since 1970.
 func (f *Found) Task(now int64) *RouteTask {
 	j := f.task()
-	j.now = now
+	j.now, j.programs = now, true
 	f.s.reroute, f.s.before, f.s.state.disabled = routes.KeepsRoutes, nil, nil
 	j.reregister = f.s.reregistrations.take()
 	return j
@@ -193,6 +193,8 @@ func (j *RouteTask) Drop() { j.found.Drop() }
 func (s *Sweeper) Program(c *SweepPlan) *Program {
 	if s.state.prev != nil {
 		s.walks.features.Forget(c.delta.restarted)
+	} else {
+		s.walks.features.Prune(c.Topo)
 	}
 	s.walks.repeats.Wake(s.state.prev, c.Topo, c.found.Cleared, c.delta.restarted)
 	s.state.apply(&c.delta)
@@ -213,20 +215,13 @@ type Program struct {
 
 func (s *Sweeper) newProgram(c *SweepPlan) *Program {
 	return &Program{s: s, c: c, Program: program.New(program.In{
-		Topo: c.Topo, Shared: c.compared == sharesTopo, Plan: c.Plan, Tables: c.Tables, Devices: s.state.devices,
+		Topo: c.Topo, Plan: c.Plan, Tables: c.Tables, Devices: s.state.devices,
 		Features: s.walks.features, Before: s.walks.repeats, Stuck: s.state.stuck, RemovalsHeld: s.state.removalsHeld,
 		Reregister: s.reregistrations.out, OptionalRead: c.found.Optional,
 		IsOpen:     func(port mad.GUID) bool { return s.walks.mkeys.Knocked()[port] != 0 },
 		Conclusive: c.found.Evidence() == discover.Conclusive, First: s.state.mastership != swept, Changed: c.Changed,
 		DisablesAR: c.ARMode == routes.DisableAR,
 	})}
-}
-
-// Next is the next request of the stage; ok is false when there is none now.
-func (p *Program) Next() (req txn.Request, ok bool) {
-	req, ok = p.Program.Next()
-	p.c.Topo = p.Topo
-	return req, ok
 }
 
 // Plan is what the program carries out. Replies change its Topo.
@@ -258,7 +253,6 @@ func (p *Program) Outcome() (out *Outcome, more bool) {
 	s.state.prev, s.state.before, s.state.mastership = p.c.Topo, nil, swept
 	s.state.devices.Prune(p.c.Topo)
 	s.walks.findings, s.walks.answered, s.walks.former = found.Findings, r.Heard, found.Former
-	s.walks.features.Prune(p.c.Topo)
 	s.walks.mkeys.RememberKeys(p.c.Topo, p.c.found.extent == Full)
 	s.walks.mkeys.Prune(p.c.Topo)
 	s.MKeys().Remember(p.c.Topo, found.Tried)

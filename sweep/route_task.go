@@ -38,6 +38,7 @@ type RouteTask struct {
 	without  []routing.SwitchPort // of a preview: what is taken out of the subnet
 	now      int64
 	mayServe bool                       // interim routes may serve
+	programs bool                       // the plan is carried out, unless the sweep is given up
 	knocked  map[mad.GUID]time.Duration // mkeys.Memory.Knocked
 
 	multicastTop mad.LID
@@ -91,7 +92,7 @@ type compared uint8
 const (
 	otherTopo  compared = iota
 	equalTopo           // a copy
-	sharesTopo          // the same one, which nobody writes
+	sharesTopo          // the same one, which nobody writes; the plan is empty, or is not carried out
 )
 
 // Found is the result of the walk.
@@ -228,8 +229,12 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 		return out
 	}
 	j.plan(out, append(dead, exclude.StillUp(t, down)...), append(disabled, toDisable(t, j.avoided, out.Drained)...))
-	if out.compared == otherTopo && s.prev != nil && t.Equal(s.prev) {
+	switch {
+	case out.compared == otherTopo && s.prev != nil && t.Equal(s.prev):
 		out.compared = equalTopo
+	case out.compared == sharesTopo && j.programs && !out.Plan.Empty(): // replies to its Sets change it
+		out.Topo, out.compared = t.Clone(), equalTopo
+		out.Plan.SetTopo(out.Topo)
 	}
 	if j.multicast != nil {
 		out.multicast = j.multicast.Run(ctx, out.multicastSubnet(s.devices))

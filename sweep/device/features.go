@@ -45,14 +45,11 @@ const (
 
 // Features is what devices have made of features. It is owned by one goroutine.
 type Features struct {
-	nodes  map[featureOfNode]Answer
+	nodes  map[mad.GUID]answers
 	models map[featureOfModel]Answer // what any device of a model has made of it
 }
 
-type featureOfNode struct {
-	node    mad.GUID
-	feature Feature
-}
+type answers [features]Answer
 
 type featureOfModel struct {
 	model   Model
@@ -76,13 +73,13 @@ const maxModels = 256 * int(features)
 
 // NewFeatures knows of no device.
 func NewFeatures() *Features {
-	return &Features{map[featureOfNode]Answer{}, map[featureOfModel]Answer{}}
+	return &Features{map[mad.GUID]answers{}, map[featureOfModel]Answer{}}
 }
 
 // Of is the known answer of a device to a feature. A device that was not asked counts as failing if the feature fails
 // on other devices of its model and works on none.
 func (f *Features) Of(feature Feature, info *smp.NodeInfo) Answer {
-	own := f.nodes[featureOfNode{info.NodeGUID(), feature}]
+	own := f.nodes[info.NodeGUID()][feature]
 	if own <= Unanswered && f.models[featureOfModel{ModelOf(info), feature}] == Fails {
 		return Fails
 	}
@@ -91,7 +88,7 @@ func (f *Features) Of(feature Feature, info *smp.NodeInfo) Answer {
 
 // Learn takes the answer of a device.
 func (f *Features) Learn(feature Feature, info *smp.NodeInfo, answer Answer) {
-	f.nodes[featureOfNode{info.NodeGUID(), feature}] = answer
+	f.set(feature, info, answer)
 	model := featureOfModel{ModelOf(info), feature}
 	was, known := f.models[model]
 	if was != Works && (known || len(f.models) < maxModels) {
@@ -99,13 +96,18 @@ func (f *Features) Learn(feature Feature, info *smp.NodeInfo, answer Answer) {
 	}
 }
 
+func (f *Features) set(feature Feature, info *smp.NodeInfo, answer Answer) {
+	of := f.nodes[info.NodeGUID()]
+	of[feature] = answer
+	f.nodes[info.NodeGUID()] = of
+}
+
 // LearnNoAnswer takes it that a device has not answered where a lost packet would look alike, or with an error that may
 // be for the moment. The second time the feature fails, unless it has worked before.
 func (f *Features) LearnNoAnswer(feature Feature, info *smp.NodeInfo) {
-	own := featureOfNode{info.NodeGUID(), feature}
-	switch f.nodes[own] {
+	switch f.nodes[info.NodeGUID()][feature] {
 	case Untried:
-		f.nodes[own] = Unanswered
+		f.set(feature, info, Unanswered)
 	case Unanswered, Fails:
 		f.Learn(feature, info, Fails)
 	}
@@ -118,7 +120,7 @@ func (f *Features) LearnStatus(feature Feature, info *smp.NodeInfo, status mad.S
 	case mad.StatusOK:
 		f.Learn(feature, info, Works)
 	case mad.StatusBadVersion, mad.StatusBadMethod, mad.StatusBadMethodAttr, mad.StatusBadField:
-		if f.nodes[featureOfNode{info.NodeGUID(), feature}] != Works { // of another port, or before
+		if f.nodes[info.NodeGUID()][feature] != Works { // of another port, or before
 			f.Learn(feature, info, Fails)
 		}
 		return true
@@ -131,7 +133,7 @@ func (f *Features) LearnStatus(feature Feature, info *smp.NodeInfo, status mad.S
 // Forget forgets the answers of the nodes for which gone reports true: they have restarted, or left. What is known of
 // models stays.
 func (f *Features) Forget(gone func(mad.GUID) bool) {
-	maps.DeleteFunc(f.nodes, func(of featureOfNode, _ Answer) bool { return gone(of.node) })
+	maps.DeleteFunc(f.nodes, func(node mad.GUID, _ answers) bool { return gone(node) })
 }
 
 // Clear forgets all, also of models.

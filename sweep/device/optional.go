@@ -14,9 +14,9 @@ import (
 // to the ports where they failed, or to the whole device if none of its ports ever took the attribute. That lasts until
 // the device restarts, the settings change, or a person asks for a heavy sweep.
 type Optional struct {
-	failed map[Place]uint8 // sweeps in a row in which Sets failed; at AllPorts: and none was taken
-	taken  map[Place]bool  // at AllPorts: some port took the attribute
-	unread map[Place]uint8 // walks in a row that asked for its blocks and did not get all of them
+	failed map[Place]uint8    // sweeps in a row in which Sets failed; at AllPorts: and none was taken
+	taken  map[mad.GUID]uint8 // the attributes that some port of a node took: bit n+1 for OptionalAttributes[n]
+	unread map[Place]uint8    // walks in a row that asked for its blocks and did not get all of them
 }
 
 // OptionalAttributes are the attributes of Optional. A subnet needs PortInfo, SwitchInfo and LinearForwardingTable; a
@@ -36,7 +36,9 @@ const (
 )
 
 // NewOptional knows of no failure.
-func NewOptional() Optional { return Optional{map[Place]uint8{}, map[Place]bool{}, map[Place]uint8{}} }
+func NewOptional() Optional {
+	return Optional{map[Place]uint8{}, map[mad.GUID]uint8{}, map[Place]uint8{}}
+}
 
 // Clone is a copy for a task.
 func (o Optional) Clone() Optional {
@@ -45,25 +47,42 @@ func (o Optional) Clone() Optional {
 
 // SweepEnds takes the trials of a sweep, by attribute and port.
 func (o Optional) SweepEnds(trials map[Place]Trial) {
-	nodes := map[Place]Trial{}
+	missed := map[Place]bool{}
 	for at, trial := range trials {
-		all := at
-		all.Port = AllPorts
-		nodes[all] |= trial
-	}
-	for all, trial := range nodes {
-		o.taken[all] = o.taken[all] || trial&Taken != 0
-	}
-	maps.Copy(nodes, trials)
-	for at, trial := range nodes {
-		all := at
-		all.Port = AllPorts
-		if trial&NotTaken == 0 || at == all && o.taken[all] {
-			delete(o.failed, at)
-			continue
+		if trial&Taken != 0 {
+			o.taken[at.Node] |= bitOf(at.Attr)
 		}
-		o.failed[at] = min(o.failed[at]+1, MaxTries)
+		if trial&NotTaken != 0 {
+			missed[at], missed[at.whole()] = true, true
+		}
 	}
+	if len(o.failed) > 0 {
+		for at := range trials {
+			o.ends(at, missed)
+			o.ends(at.whole(), missed)
+		}
+	}
+	for at := range missed {
+		if at.Port != AllPorts || o.taken[at.Node]&bitOf(at.Attr) == 0 {
+			o.failed[at] = min(o.failed[at]+1, MaxTries)
+		}
+	}
+}
+
+// ends forgets the failures at a place where none was missed, or where some port of the node took the attribute.
+func (o Optional) ends(at Place, missed map[Place]bool) {
+	if !missed[at] || at.Port == AllPorts && o.taken[at.Node]&bitOf(at.Attr) != 0 {
+		delete(o.failed, at)
+	}
+}
+
+// bitOf is the bit of an attribute in Optional.taken.
+func bitOf(attr mad.AttrID) uint8 { return 1 << (slices.Index(OptionalAttributes, attr) + 1) }
+
+// whole is all ports of the node.
+func (at Place) whole() Place {
+	at.Port = AllPorts
+	return at
 }
 
 // GivenUp reports whether an attribute of a port is not sent again.
@@ -71,17 +90,13 @@ func (o Optional) GivenUp(at Place) bool {
 	if len(o.failed) == 0 {
 		return false
 	}
-	all := at
-	all.Port = AllPorts
-	return o.failed[at] >= MaxTries || o.failed[all] >= MaxTries
+	return o.failed[at] >= MaxTries || o.failed[at.whole()] >= MaxTries
 }
 
 // All lists what is given up, in order: whole nodes, as AllPorts, without their ports.
 func (o Optional) All() (all []Place) {
 	for at, failed := range o.failed {
-		whole := at
-		whole.Port = AllPorts
-		if failed >= MaxTries && (at == whole || o.failed[whole] < MaxTries) {
+		if failed >= MaxTries && (at == at.whole() || o.failed[at.whole()] < MaxTries) {
 			all = append(all, at)
 		}
 	}
@@ -94,7 +109,7 @@ func (o Optional) All() (all []Place) {
 // Forget has the attributes of the nodes for which gone reports true sent again: they have restarted, or left.
 func (o Optional) Forget(gone func(mad.GUID) bool) {
 	maps.DeleteFunc(o.failed, func(at Place, _ uint8) bool { return gone(at.Node) })
-	maps.DeleteFunc(o.taken, func(at Place, _ bool) bool { return gone(at.Node) })
+	maps.DeleteFunc(o.taken, func(node mad.GUID, _ uint8) bool { return gone(node) })
 	maps.DeleteFunc(o.unread, func(at Place, _ uint8) bool { return gone(at.Node) })
 }
 

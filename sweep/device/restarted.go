@@ -10,23 +10,27 @@ import (
 // disappeared.
 // prev is the subnet as that sweep left it, nil where it is not known; t and its switches are as they have been found.
 func (r *Record) Restarted(prev, t *topo.Topo, switches []Walked) func(mad.GUID) bool {
-	return func(guid mad.GUID) bool {
-		n := t.FindNode(guid)
-		if n == topo.None {
-			return true
+	stays := make(map[mad.GUID]bool, len(t.Nodes))
+	for n := range t.Nodes {
+		if !r.hasRestarted(prev, t, topo.NodeIdx(n), switches) {
+			stays[t.Nodes[n].GUID] = true
 		}
-		switch node := &t.Nodes[n]; {
-		case node.Missed > 0:
-			return false
-		case node.Switch != topo.None:
-			was, top := r.Find(guid), node.SwitchInfo.LinearFDBTop()
-			if was != nil && was.Top == 0 && top == 0 {
-				return lostLID(prev, t, n) // it takes no other LinearFDBTop
-			}
-			return switches[node.Switch].Lost && (was != nil || top == 0)
-		default:
-			return hasReset(prev, t, n)
+	}
+	return func(guid mad.GUID) bool { return !stays[guid] }
+}
+
+func (r *Record) hasRestarted(prev, t *topo.Topo, n topo.NodeIdx, switches []Walked) bool {
+	switch node := &t.Nodes[n]; {
+	case node.Missed > 0:
+		return false
+	case node.Switch != topo.None:
+		was, top := r.Find(node.GUID), node.SwitchInfo.LinearFDBTop()
+		if was != nil && was.Top == 0 && top == 0 {
+			return lostLID(prev, t, n) // it takes no other LinearFDBTop
 		}
+		return switches[node.Switch].Lost && (was != nil || top == 0)
+	default:
+		return hasReset(prev, t, n)
 	}
 }
 

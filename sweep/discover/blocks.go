@@ -53,14 +53,13 @@ func (m *Machine) read(e topo.End) {
 		for i := range r.row {
 			r.row[i] = 0xff
 		}
-		m.readings = append(m.readings, r)
-		m.askBlocks(p.Info, int32(len(m.readings)-1))
+		m.askBlocks(p.Info, m.readings.add(r))
 	}
 }
 
 // askBlocks asks for the blocks of a reading that the port has.
 func (m *Machine) askBlocks(info *smp.PortInfo, reading int32) {
-	r := &m.readings[reading]
+	r := m.readings.at(reading)
 	node := m.b.Node(r.at.Node)
 	for block := range r.left {
 		var none device.Data
@@ -174,7 +173,7 @@ func (m *Machine) was(e topo.End) *topo.Port {
 
 // block takes a block.
 func (m *Machine) block(it item, o *txn.Outcome, ok bool) {
-	r := &m.readings[it.node]
+	r := m.readings.at(it.node)
 	if ok {
 		cut, _ := r.of.Cut(m.b.Node(r.at.Node), r.at.Port, m.b.Port(r.at), it.num, &o.Data)
 		copy(r.row[int(it.num)*device.BlockSize:], cut[:])

@@ -54,7 +54,9 @@ func (m *Machine) askFresh() bool {
 		m.res.Moved = m.res.Moved || len(waits) > 0
 		return false
 	}
-	m.probes.items = append(m.probes.items, waits...)
+	for _, it := range waits {
+		m.probes.push(it)
+	}
 	return len(waits) > 0
 }
 

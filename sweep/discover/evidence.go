@@ -86,7 +86,7 @@ func (m *Machine) isLocal(it item) bool {
 	case kindNode, kindRecheck, kindDuplicate:
 		return false
 	case kindBlock:
-		return m.readings[it.node].at.Node == 0
+		return m.readings.at(it.node).at.Node == 0
 	}
 	return it.node == 0
 }

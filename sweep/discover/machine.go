@@ -12,8 +12,6 @@
 package discover
 
 import (
-	"slices"
-
 	"ibsm/finding"
 	"ibsm/mad"
 	"ibsm/mad/smp"
@@ -128,7 +126,7 @@ type keyTrials struct {
 
 // portReads are the tables of ports that a walk reads.
 type portReads struct {
-	readings []reading
+	readings readings
 	asked    map[readKey]bool
 	tables   topo.PKeyTables
 	reads    device.Walking // the port that read looks at
@@ -419,7 +417,7 @@ func (m *Machine) request(it item) (req txn.Request, ok bool) {
 		req.Route, ok = m.routeTo(it.end())
 		return req, ok
 	case kindBlock:
-		r := &m.readings[it.node]
+		r := m.readings.at(it.node)
 		req.Attr, req.Mod = r.of.ID, r.of.Modifier(m.b.Node(r.at.Node), r.at.Port, it.num)
 		req.Route, ok = m.routeTo(r.at)
 		return req, ok
@@ -505,35 +503,3 @@ type findingAt struct {
 func (m *Machine) had(kind finding.Kind, node mad.GUID, port uint8) bool {
 	return m.earlier[findingAt{kind, Place{node, port}}]
 }
-
-// fifo is a queue that gives its memory back as it drains.
-type fifo struct {
-	items []item
-	head  int
-}
-
-func (q *fifo) push(it item) { q.items = append(q.items, it) }
-
-func (q *fifo) pushFirst(it item) {
-	if q.head == 0 {
-		q.items = slices.Insert(q.items, 0, it)
-		return
-	}
-	q.head--
-	q.items[q.head] = it
-}
-
-func (q *fifo) pop() (item, bool) {
-	if q.empty() {
-		return item{}, false
-	}
-	it := q.items[q.head]
-	q.head++
-	if q.head > 1024 && q.head > len(q.items)/2 {
-		q.items = append(q.items[:0], q.items[q.head:]...)
-		q.head = 0
-	}
-	return it, true
-}
-
-func (q *fifo) empty() bool { return q.head == len(q.items) }

@@ -87,7 +87,7 @@ func (m *Machine) mkey(it item) mad.MKey {
 	case kindDuplicate:
 		return m.cfg.MKey
 	case kindBlock:
-		return m.agentKey(m.readings[it.node].at)
+		return m.agentKey(m.readings.at(it.node).at)
 	case kindPort, kindSwitch:
 		if n := m.keyNumber(it); n > 0 {
 			key, _ := m.cfg.Keys.Of(m.b.PortGUID(m.agent(it.end())), n)

@@ -56,7 +56,7 @@ func (m *Machine) agentOf(it item) int32 {
 	case kindSelf, kindNode, kindRecheck, kindDuplicate:
 		return -1
 	case kindBlock:
-		n = m.readings[it.node].at.Node
+		n = m.readings.at(it.node).at.Node
 	}
 	if n == 0 {
 		return -1

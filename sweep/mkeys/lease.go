@@ -184,6 +184,9 @@ func (l *Leases) Follow(now time.Duration) {
 	var agents []agent
 	for _, p := range t.EndPorts {
 		if a, ok := agentOf(t.Ports[p].GUID, &t.Ports[p].Info); ok {
+			if agents == nil { // growing bit by bit would move megabytes
+				agents = make([]agent, 0, len(t.EndPorts))
+			}
 			if a.route, ok = t.RouteTo(p); ok {
 				a.mod, a.answers = smp.PortInfoMod(t.Ports[p].Num, t.Nodes[t.Ports[p].Node].GetsExtended),
 					walked && t.Answers(p)

@@ -52,19 +52,24 @@ func newPlaces(restored map[plan.Key]plan.Key) places {
 func (m *places) look(before *topo.Topo, mirrored *registry.State, now *topo.Topo) {
 	m.sweeps++
 	note := func(at plan.Key, far neighbor) {
-		if now.FindPort(far.agent) == topo.None {
-			m.behind[at] = far
-			if _, known := m.left[far.agent]; !known {
-				m.left[far.agent] = m.sweeps
-			}
+		m.behind[at] = far
+		if _, known := m.left[far.agent]; !known {
+			m.left[far.agent] = m.sweeps
 		}
 	}
-	if before != nil && before != now {
-		eachPlace(before, note)
+	if gone := missingIn(now, before); len(gone) > 0 {
+		eachPlace(before, func(at plan.Key, far neighbor) {
+			if gone[far.agent] {
+				note(at, far)
+			}
+		})
 	}
 	if mirrored != nil {
 		for at, far := range mirrored.Neighbors() {
-			note(plan.Key{Node: at.GUID, Port: at.Port}, neighbor{plan.Key{Node: far.GUID, Port: far.Port}, far.GUID})
+			if now.FindPort(far.GUID) == topo.None {
+				note(plan.Key{Node: at.GUID, Port: at.Port},
+					neighbor{plan.Key{Node: far.GUID, Port: far.Port}, far.GUID})
+			}
 		}
 	}
 	maps.DeleteFunc(m.left, func(agent mad.GUID, _ uint64) bool { return now.FindPort(agent) != topo.None })
@@ -76,6 +81,24 @@ func (m *places) look(before *topo.Topo, mirrored *registry.State, now *topo.Top
 	if len(m.left) > maxShown {
 		m.forgetOldest(len(m.left) - maxShown/2)
 	}
+}
+
+// missingIn are the end ports of a subnet before that are not in the subnet now, by GUID. Before may be nil.
+func missingIn(now, before *topo.Topo) map[mad.GUID]bool {
+	if before == nil || before == now {
+		return nil
+	}
+	missing, rest := map[mad.GUID]bool{}, now.EndPorts
+	for _, p := range before.EndPorts {
+		guid := before.Ports[p].GUID
+		for len(rest) > 0 && now.Ports[rest[0]].GUID < guid {
+			rest = rest[1:]
+		}
+		if len(rest) == 0 || now.Ports[rest[0]].GUID != guid {
+			missing[guid] = true
+		}
+	}
+	return missing
 }
 
 // forgetOldest forgets as many agents, those that left first.

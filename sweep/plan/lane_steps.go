@@ -19,8 +19,7 @@ func (p *Plan) LanePorts() *device.Ports { return p.lanes.held }
 // LaneEvent has an event change the states of the blocks that a step writes, and returns the steps
 // that write those one by one which are not known to hold their value then.
 func (p *Plan) LaneEvent(st Step, e device.Event) (left []Step) {
-	for single := range p.written(st) {
-		target := p.laneTarget(single)
+	for single, target := range p.written(st) {
 		if target.Take(int(single.Block), e); target.State(int(single.Block)) != device.Known {
 			left = append(left, single)
 		}
@@ -30,8 +29,8 @@ func (p *Plan) LaneEvent(st Step, e device.Event) (left []Step) {
 
 // Singly are the steps that write one by one what a wildcard stands for, and is not known to be held.
 func (p *Plan) Singly(st Step) (left []Step) {
-	for single := range p.written(st) {
-		if p.laneTarget(single).State(int(single.Block)) != device.Known {
+	for single, target := range p.written(st) {
+		if target.State(int(single.Block)) != device.Known {
 			left = append(left, single)
 		}
 	}
@@ -42,10 +41,10 @@ func (p *Plan) Singly(st Step) (left []Step) {
 // other before, or else the last one.
 func (p *Plan) Witness(st Step) (read Step) {
 	differs := false
-	for single := range p.written(st) {
+	for single, target := range p.written(st) {
 		was := p.in.Ports.Blocks(p.Place(smp.AttrSLtoVLMappingTable, single.Port))
 		b := int(single.Block)
-		if now := was.State(b) == device.Known && string(was.Block(b)) != string(p.laneTarget(single).Block(b)); now ||
+		if now := was.State(b) == device.Known && string(was.Block(b)) != string(target.Block(b)); now ||
 			!differs {
 			read, differs = single, now
 		}
@@ -57,10 +56,10 @@ func (p *Plan) Witness(st Step) (read Step) {
 // IsWildcard reports whether a step is for more than one table.
 func (o Op) IsWildcard() bool { return singly[o] != 0 }
 
-// written yields, for each block that a step writes, the step that writes it alone.
-func (p *Plan) written(st Step) iter.Seq[Step] {
-	return func(yield func(Step) bool) {
-		attr := operations[st.Op].attr
+// written yields, for each block that a step writes, the step that writes it alone, and the blocks of its port.
+func (p *Plan) written(st Step) iter.Seq2[Step, *device.Blocks] {
+	return func(yield func(Step, *device.Blocks) bool) {
+		attr, single, wildcard := operations[st.Op].attr, cmp.Or(singly[st.Op], st.Op), st.Op.IsWildcard()
 		sent, from, to := p.LaneSent(st), st.Port, st.Port
 		if st.Op == SetSLtoVLAll {
 			n := p.in.Topo.Ports[st.Port].Node
@@ -69,10 +68,10 @@ func (p *Plan) written(st Step) iter.Seq[Step] {
 		for i := from; i <= to; i++ {
 			target := p.lanes.targets[p.Place(attr, i)]
 			for b := range len(target.Row()) / device.BlockSize {
-				if !st.Op.IsWildcard() && b != int(st.Block) || string(target.Block(b)) != string(sent) {
+				if !wildcard && b != int(st.Block) || string(target.Block(b)) != string(sent) {
 					continue
 				}
-				if !yield(Step{Op: cmp.Or(singly[st.Op], st.Op), Block: uint16(b), Port: i}) {
+				if !yield(Step{Op: single, Block: uint16(b), Port: i}, target) {
 					return
 				}
 			}

@@ -23,8 +23,7 @@ const maxUnanswered = 128
 
 // In is what a program goes by.
 type In struct {
-	Topo   *topo.Topo // which replies change, or a copy of it where it is Shared
-	Shared bool       // Topo is that of the last sweep, which nobody writes
+	Topo   *topo.Topo // which replies change; with an empty Plan nobody writes it
 	Plan   *plan.Plan
 	Tables *routing.Tables // nil where routes are left alone
 	// Devices and Features are kept up to date with what devices answer.
@@ -278,7 +277,6 @@ func (p *Program) step() (plan.Step, bool) {
 }
 
 func (p *Program) request(r request, set *plan.Set) txn.Request {
-	p.own()
 	if len(p.free) == 0 {
 		p.open, p.free = append(p.open, request{}), append(p.free, len(p.open))
 	}
@@ -287,14 +285,6 @@ func (p *Program) request(r request, set *plan.Set) txn.Request {
 	return txn.Request{
 		Class: mad.ClassDirected, Route: set.Route, Method: mad.MethodSet, Attr: set.Attr, Mod: set.Mod, MKey: set.MKey,
 		Data: set.Data, Tag: uint64(tag),
-	}
-}
-
-// own has the plan a Topo of its own, to which replies are written, where it has that of the last sweep.
-func (p *Program) own() {
-	if p.Shared {
-		p.Shared, p.Topo = false, p.Topo.Clone()
-		p.Plan.SetTopo(p.Topo)
 	}
 }
 
@@ -428,15 +418,16 @@ func (p *Program) tallyLinks() (healed bool) {
 	t := p.Topo
 	stuck := map[plan.Key]uint8{}
 	for i := range t.Ports {
-		port := &t.Ports[i]
-		key := plan.Key{Node: t.Nodes[port.Node].GUID, Port: port.Num}
+		i, port := topo.PortIdx(i), &t.Ports[i]
 		state := port.Info.PortState()
-		between := port.Peer != topo.None && t.IsSwitchPort(topo.PortIdx(i)) && t.IsSwitchPort(port.Peer)
-		switch {
-		case between && t.Answers(topo.PortIdx(i)) && state != smp.PortDown && state != smp.PortActive:
-			stuck[key] = min(p.Stuck[key]+1, MaxFailed)
-		case state == smp.PortActive:
+		if state == smp.PortDown || state == smp.PortActive && len(p.Stuck) == 0 {
+			continue
+		}
+		key := plan.Key{Node: t.Nodes[port.Node].GUID, Port: port.Num}
+		if state == smp.PortActive {
 			healed = healed || p.Stuck[key] >= MaxFailed
+		} else if port.Peer != topo.None && t.IsSwitchPort(i) && t.IsSwitchPort(port.Peer) && t.Answers(i) {
+			stuck[key] = min(p.Stuck[key]+1, MaxFailed)
 		}
 	}
 	p.Stuck = stuck
