@@ -11,9 +11,9 @@ import (
 // Change is one mutation of a Registry: a Put, which adds or replaces a registration
 // with all its values, or a Delete. Changes compare with ==.
 type Change interface {
-	// AppendTo appends the encoding of the Change: a byte for its Kind, then its
-	// fields, big-endian and at fixed places. It never changes; a Change that needs
-	// other fields gets another Kind.
+	// AppendTo appends the encoding of the Change: a byte for its Kind, then its fields, big-endian and at fixed
+	// places, and a last one of any length behind them. It never changes; a Change that needs other fields gets another
+	// Kind.
 	AppendTo(b []byte) []byte
 	// Kind says which Change it is.
 	Kind() Kind
@@ -55,53 +55,59 @@ const (
 	KindDeleteFormerPartition Kind = 23
 	KindPutPartitionTerm      Kind = 24
 	KindDeletePartitionTerm   Kind = 25
+	KindPutPartitionEdit      Kind = 26
+	KindDeletePartitionEdit   Kind = 27
 )
 
-// codecs is the length of the fields of each Kind, and what reads them.
+// codecs is the length of the fields of each Kind at fixed places, what reads them, and how long the last field behind
+// them is; nil for none.
 var codecs = [...]struct {
 	size   int
 	decode func(*reader) Change
+	last   func(fields []byte) int
 }{
-	KindPutGroup:      {groupSize, func(r *reader) Change { return PutGroup{r.group()} }},
-	KindDeleteGroup:   {gidSize, func(r *reader) Change { return DeleteGroup{r.gid()} }},
-	KindPutMember:     {2*gidSize + 2, func(r *reader) Change { return PutMember{r.member()} }},
-	KindDeleteMember:  {2 * gidSize, func(r *reader) Change { return DeleteMember{MGID: r.gid(), Port: r.gid()} }},
-	KindPutService:    {serviceSize, func(r *reader) Change { return PutService{r.service()} }},
-	KindDeleteService: {serviceKeySize, func(r *reader) Change { return DeleteService{r.serviceKey()} }},
+	KindPutGroup:      {groupSize, func(r *reader) Change { return PutGroup{r.group()} }, nil},
+	KindDeleteGroup:   {gidSize, func(r *reader) Change { return DeleteGroup{r.gid()} }, nil},
+	KindPutMember:     {2*gidSize + 2, func(r *reader) Change { return PutMember{r.member()} }, nil},
+	KindDeleteMember:  {2 * gidSize, func(r *reader) Change { return DeleteMember{MGID: r.gid(), Port: r.gid()} }, nil},
+	KindPutService:    {serviceSize, func(r *reader) Change { return PutService{r.service()} }, nil},
+	KindDeleteService: {serviceKeySize, func(r *reader) Change { return DeleteService{r.serviceKey()} }, nil},
 	KindDeleteSubscription: {subscriptionKeySize, func(r *reader) Change {
 		return DeleteSubscription{r.subscriptionKey()}
-	}},
+	}, nil},
 	KindPutAlias: {slotSize + 8, func(r *reader) Change {
 		return PutAlias{Alias{r.slot(), mad.GUID(r.u64())}}
-	}},
-	KindDeleteAlias: {slotSize, func(r *reader) Change { return DeleteAlias{r.slot()} }},
+	}, nil},
+	KindDeleteAlias: {slotSize, func(r *reader) Change { return DeleteAlias{r.slot()} }, nil},
 	KindPutSubscription: {subscriptionKeySize + destinationSize, func(r *reader) Change {
 		return r.putSubscription()
-	}},
+	}, nil},
 	KindPutSubscriptionGRH: {subscriptionKeySize + destinationSize + grhSize, func(r *reader) Change {
 		return r.putSubscriptionGRH()
-	}},
-	KindPutGRHPort:     {grhPortSize, func(r *reader) Change { return PutGRHPort{mad.GUID(r.u64())} }},
-	KindDeleteGRHPort:  {grhPortSize, func(r *reader) Change { return DeleteGRHPort{mad.GUID(r.u64())} }},
-	KindPutNeighbor:    {2 * endSize, func(r *reader) Change { return PutNeighbor{At: r.end(), Far: r.end()} }},
-	KindDeleteNeighbor: {endSize, func(r *reader) Change { return DeleteNeighbor{r.end()} }},
+	}, nil},
+	KindPutGRHPort:     {grhPortSize, func(r *reader) Change { return PutGRHPort{mad.GUID(r.u64())} }, nil},
+	KindDeleteGRHPort:  {grhPortSize, func(r *reader) Change { return DeleteGRHPort{mad.GUID(r.u64())} }, nil},
+	KindPutNeighbor:    {2 * endSize, func(r *reader) Change { return PutNeighbor{At: r.end(), Far: r.end()} }, nil},
+	KindDeleteNeighbor: {endSize, func(r *reader) Change { return DeleteNeighbor{r.end()} }, nil},
 
-	KindPutPartition:    {partitionSize, func(r *reader) Change { return PutPartition{r.partition()} }},
-	KindDeletePartition: {formerSize, func(r *reader) Change { return DeletePartition{r.former()} }},
+	KindPutPartition:    {partitionSize, func(r *reader) Change { return PutPartition{r.partition()} }, nil},
+	KindDeletePartition: {formerSize, func(r *reader) Change { return DeletePartition{r.former()} }, nil},
 	KindPutPartitionPort: {portKeySize + memberSize, func(r *reader) Change {
 		return PutPartitionMember{r.partitionMember(r.portKey())}
-	}},
-	KindDeletePartitionPort: {portKeySize, func(r *reader) Change { return DeletePartitionMember{r.portKey()} }},
+	}, nil},
+	KindDeletePartitionPort: {portKeySize, func(r *reader) Change { return DeletePartitionMember{r.portKey()} }, nil},
 	KindPutPartitionHost: {hostKeySize + memberSize, func(r *reader) Change {
 		return PutPartitionMember{r.partitionMember(r.hostKey())}
-	}},
-	KindDeletePartitionHost: {hostKeySize, func(r *reader) Change { return DeletePartitionMember{r.hostKey()} }},
-	KindPutFormerPartition:  {formerSize, func(r *reader) Change { return PutFormerPartition{r.former()} }},
+	}, nil},
+	KindDeletePartitionHost: {hostKeySize, func(r *reader) Change { return DeletePartitionMember{r.hostKey()} }, nil},
+	KindPutFormerPartition:  {formerSize, func(r *reader) Change { return PutFormerPartition{r.former()} }, nil},
 	KindPutPartitionTerm: {8 + 8 + 8, func(r *reader) Change {
 		return PutPartitionTerm{PartitionTerm{r.u64(), mad.GUID(r.u64()), r.u64()}}
-	}},
-	KindDeletePartitionTerm:   {8, func(r *reader) Change { return DeletePartitionTerm{r.u64()} }},
-	KindDeleteFormerPartition: {2, func(r *reader) Change { return DeleteFormerPartition{mad.PKey(r.u16())} }},
+	}, nil},
+	KindPutPartitionEdit:      {editSize, func(r *reader) Change { return PutPartitionEdit{r.partitionEdit()} }, undoLength},
+	KindDeletePartitionEdit:   {8, func(r *reader) Change { return DeletePartitionEdit{r.u64()} }, nil},
+	KindDeletePartitionTerm:   {8, func(r *reader) Change { return DeletePartitionTerm{r.u64()} }, nil},
+	KindDeleteFormerPartition: {2, func(r *reader) Change { return DeleteFormerPartition{mad.PKey(r.u16())} }, nil},
 }
 
 // Errors of Decode.
@@ -121,10 +127,16 @@ func Decode(b []byte) (c Change, rest []byte, err error) {
 		return nil, nil, fmt.Errorf("%w: %d", ErrUnknownKind, kind)
 	}
 	codec := &codecs[kind]
-	if len(b)-1 < codec.size {
+	size := codec.size
+	if len(b)-1 < size {
 		return nil, nil, ErrTruncated
 	}
-	r := reader{b: b[1:][:codec.size]}
+	if codec.last != nil {
+		if size += codec.last(b[1:]); len(b)-1 < size {
+			return nil, nil, ErrTruncated
+		}
+	}
+	r := reader{b: b[1:][:size]}
 	c = codec.decode(&r)
 	if r.bad {
 		return nil, nil, fmt.Errorf("registry: a change of kind %d has a flag that is neither 0 nor 1, or a text with a zero inside", kind)
@@ -132,7 +144,7 @@ func Decode(b []byte) (c Change, rest []byte, err error) {
 	if err := c.check(); err != nil {
 		return nil, nil, fmt.Errorf("registry: %w", err)
 	}
-	return c, b[1+codec.size:], nil
+	return c, b[1+size:], nil
 }
 
 // reader takes fields off bytes of which there are enough.

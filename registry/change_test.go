@@ -90,6 +90,9 @@ var encodings = []struct {
 	{PutPartitionTerm{PartitionTerm{9, 0x0b, 0x6553f13c}}, "18" + "0000000000000009" + "000000000000000b" +
 		"000000006553f13c"},
 	{DeletePartitionTerm{9}, "19" + "0000000000000009"},
+	{PutPartitionEdit{PartitionEdit{9, 0x6553f13c, 0x2fb, "ab", PartitionChanged, 3, 4, "xyz"}}, "1a" + exampleNumber +
+		"02fb" + "6162" + zeros(62) + "02" + "00000003" + "00000004" + "0003" + "78797a"},
+	{DeletePartitionEdit{9}, "1b" + "0000000000000009"},
 }
 
 const exampleNumber = "0000000000000009" + "000000006553f13c"
@@ -193,8 +196,13 @@ func TestRefusedValues(t *testing.T) {
 		"long membership":            PutPartitionMember{PartitionMember{MemberKey{Key: 1, Port: 1}, 4, false, 1, 1}},
 		"member without a number":    PutPartitionMember{PartitionMember{MemberKey{Key: 1, Port: 1}, 1, false, 0, 1}},
 		"host with a zero":           PutPartitionMember{PartitionMember{MemberKey{Key: 1, Host: "a\x00"}, 1, false, 1, 1}},
-		"term without a change":      PutPartitionTerm{},
-		"nobody is taken out":        DeletePartitionMember{MemberKey{Key: 1}},
+		"edit without a number":      PutPartitionEdit{PartitionEdit{Key: 1, Name: "a", Kind: 1}},
+		"edit of nothing":            PutPartitionEdit{PartitionEdit{Number: 1, Key: 1, Kind: 1}},
+		"edit of no kind":            PutPartitionEdit{PartitionEdit{Number: 1, Key: 1, Name: "a"}},
+		"long edit": PutPartitionEdit{PartitionEdit{Number: 1, Key: 1, Name: "a", Kind: 1,
+			Undo: string(make([]byte, MaxUndo+1))}},
+		"term without a change": PutPartitionTerm{},
+		"nobody is taken out":   DeletePartitionMember{MemberKey{Key: 1}},
 	} {
 		r := New()
 		if err := r.Apply(PutGroup{Group{MGID: mgid(1), MLID: 0xc000, PKey: 1, MTU: 1}}); err != nil {

@@ -492,6 +492,11 @@ func (s *State) PartitionChanges() iter.Seq[Change] {
 				return
 			}
 		}
+		for e := range s.PartitionEdits() {
+			if !yield(PutPartitionEdit{e}) {
+				return
+			}
+		}
 	}
 }
 
@@ -543,6 +548,16 @@ func (s *State) PartitionsTo(to *State) (changes []Change) {
 	for t := range to.PartitionTerms() {
 		if had, _ := s.partitionTerms.get(t.First); had != t {
 			do(PutPartitionTerm{t})
+		}
+	}
+	for e := range s.PartitionEdits() {
+		if _, stays := to.PartitionEdit(e.Number); !stays {
+			do(DeletePartitionEdit{e.Number})
+		}
+	}
+	for e := range to.PartitionEdits() {
+		if had, _ := s.PartitionEdit(e.Number); had != e {
+			do(PutPartitionEdit{e})
 		}
 	}
 	return changes

@@ -32,6 +32,7 @@ type State struct {
 	partitionMembers table[MemberKey, partitionMember]
 	formerPartitions table[mad.PKey, FormerPartition]
 	partitionTerms   table[uint64, PartitionTerm] // by First
+	partitionEdits   table[uint64, PartitionEdit] // by Number
 	partitionNumber  uint64                       // the highest of all
 }
 
@@ -127,6 +128,7 @@ func New() *Registry {
 			partitionMembers: table[MemberKey, partitionMember]{compare: compareMemberKeys},
 			formerPartitions: table[mad.PKey, FormerPartition]{compare: cmp.Compare[mad.PKey]},
 			partitionTerms:   table[uint64, PartitionTerm]{compare: cmp.Compare[uint64]},
+			partitionEdits:   table[uint64, PartitionEdit]{compare: cmp.Compare[uint64]},
 		},
 		owner: &owner{},
 	}

@@ -45,13 +45,14 @@ type model struct {
 	inPartitions map[MemberKey]PartitionMember
 	former       map[mad.PKey]FormerPartition
 	terms        map[uint64]PartitionTerm
+	edits        map[uint64]PartitionEdit
 }
 
 func newModel() *model {
 	return &model{map[mad.GID]Group{}, map[[2]mad.GID]Member{}, map[ServiceKey]Service{},
 		map[SubscriptionKey]Subscription{}, map[Slot]mad.GUID{}, map[mad.GUID]bool{}, map[End]End{},
 		map[mad.PKey]Partition{}, map[MemberKey]PartitionMember{}, map[mad.PKey]FormerPartition{},
-		map[uint64]PartitionTerm{}}
+		map[uint64]PartitionTerm{}, map[uint64]PartitionEdit{}}
 }
 
 // apply makes a Change and reports whether it can be made.
@@ -143,6 +144,12 @@ func (w *model) apply(c Change) bool {
 		w.inPartitions[c.MemberKey] = c.PartitionMember
 	case PutPartitionTerm:
 		w.terms[c.First] = c.PartitionTerm
+	case PutPartitionEdit:
+		w.edits[c.Number] = c.PartitionEdit
+	case DeletePartitionEdit:
+		_, was := w.edits[c.Number]
+		delete(w.edits, c.Number)
+		return was
 	case DeletePartitionTerm:
 		_, was := w.terms[c.First]
 		delete(w.terms, c.First)
@@ -175,7 +182,7 @@ func randomChange(rng *rand.Rand) Change {
 	if n(3) == 0 {
 		in.Port, in.Host = 0, string(rune('a'+n(2)))
 	}
-	switch n(34) {
+	switch n(36) {
 	case 0, 1:
 		return PutGroup{Group{MGID: group, MLID: 0xc000 + mad.LID(n(12)), PKey: mad.PKey(1 + n(2)), MTU: mad.MTU2048,
 			Rate: 3, WellKnown: n(2) == 0}}
@@ -219,6 +226,11 @@ func randomChange(rng *rand.Rand) Change {
 		return PutPartitionTerm{PartitionTerm{uint64(1 + n(9)), mad.GUID(n(2)), uint64(n(3))}}
 	case 32:
 		return DeletePartitionTerm{uint64(1 + n(9))}
+	case 33:
+		return PutPartitionEdit{PartitionEdit{Number: uint64(1 + n(9)), Key: pkey, Name: "a", Kind: EditKind(1 + n(3)),
+			Undo: string(make([]byte, n(3)))}}
+	case 34:
+		return DeletePartitionEdit{uint64(1 + n(9))}
 	}
 	return DeleteAlias{slot}
 }
@@ -254,6 +266,12 @@ func (w *model) checkPartitions(t *testing.T, s *State) {
 	for _, term := range terms {
 		if w.terms[term.First] != term || len(terms) != len(w.terms) {
 			t.Fatalf("terms %+v, want %+v", terms, w.terms)
+		}
+	}
+	edits := slices.Collect(s.PartitionEdits())
+	for _, e := range edits {
+		if got, is := s.PartitionEdit(e.Number); w.edits[e.Number] != e || got != e || !is || len(edits) != len(w.edits) {
+			t.Fatalf("edits %+v, want %+v", edits, w.edits)
 		}
 	}
 	if got := len(slices.Collect(s.Partitions())); got != len(w.partitions) {
@@ -396,6 +414,8 @@ func TestAgainstModel(t *testing.T) {
 				apply(t, r, DeleteFormerPartition{c.Key})
 			case PutPartitionTerm:
 				apply(t, r, DeletePartitionTerm{c.First})
+			case PutPartitionEdit:
+				apply(t, r, DeletePartitionEdit{c.Number})
 			}
 		}
 		newModel().check(t, &r.State)

@@ -78,6 +78,9 @@ func Join(own, other *registry.State, term registry.PartitionTerm, now int64) (c
 	for t := range own.PartitionTerms() {
 		j.put(registry.PutPartitionTerm{PartitionTerm: t})
 	}
+	for e := range own.PartitionEdits() {
+		j.put(registry.PutPartitionEdit{PartitionEdit: e})
+	}
 	term.First = j.number
 	j.put(registry.PutPartitionTerm{PartitionTerm: term})
 	return own.PartitionsTo(&j.to.State), j.differ

@@ -225,7 +225,7 @@ func (r *Rules) Delete(state *registry.State, name string, match Match) (*Done, 
 	o.do(registry.DeletePartition{FormerPartition: registry.FormerPartition{Key: was.Key, Number: o.number,
 		Since: r.Now}})
 	was.Number, was.Since = o.number, r.Now
-	return &Done{Changes: o.changes, Partition: was}, nil
+	return &Done{Changes: o.remembered(o.changes, &was, registry.PartitionDeleted), Partition: was}, nil
 }
 
 func (m *Match) check(name string, was registry.Partition, is bool) error {
@@ -449,5 +449,9 @@ func (o *order) done(p registry.Partition, created bool) (*Done, error) {
 		at++
 	}
 	changes := slices.Insert(o.changes, at, registry.Change(registry.PutPartition{Partition: p}))
-	return &Done{Changes: changes, Partition: p, Created: created}, nil
+	kind := registry.PartitionChanged
+	if created {
+		kind = registry.PartitionCreated
+	}
+	return &Done{Changes: o.remembered(changes, &p, kind), Partition: p, Created: created}, nil
 }
