@@ -270,7 +270,8 @@ func (w *model) checkPartitions(t *testing.T, s *State) {
 	}
 	edits := slices.Collect(s.PartitionEdits())
 	for _, e := range edits {
-		if got, is := s.PartitionEdit(e.Number); w.edits[e.Number] != e || got != e || !is || len(edits) != len(w.edits) {
+		got, is := s.PartitionEdit(e.Number)
+		if w.edits[e.Number] != e || got != e || !is || len(edits) != len(w.edits) {
 			t.Fatalf("edits %+v, want %+v", edits, w.edits)
 		}
 	}
