@@ -26,14 +26,17 @@ type PartitionSource interface {
 	Partitions(q *PartitionQuery) (iter.Seq[*Partition], error)
 	// ExportPartitions is those of callers as partitions.conf.
 	ExportPartitions() ([]byte, error)
+	// PartitionHistory are the last changes of those of callers, oldest first.
+	PartitionHistory() ([]PartitionEdit, error)
 }
 
-// PartitionOrder is a change of a partition of callers: one of Put, Edit and Delete.
+// PartitionOrder is a change of a partition of callers: one of Put, Edit, Delete and Undo, which needs no Name.
 type PartitionOrder struct {
 	Name   string
 	Put    *callers.Wanted
 	Edit   *callers.Edit
 	Delete bool
+	Undo   uint64 // the number of a change to be taken back
 	Match  callers.Match
 	// Strict refuses the order if a host that it names is not known, or the P_Key table of a member is full.
 	Strict bool
@@ -194,6 +197,11 @@ func (s *Server) changePartition(w http.ResponseWriter, r *http.Request, o *Part
 	if o.Match, err = matchOf(r.Header); err != nil {
 		return err
 	}
+	return s.carryOut(w, source, o)
+}
+
+// carryOut carries an order out, and replies.
+func (s *Server) carryOut(w http.ResponseWriter, source PartitionSource, o *PartitionOrder) error {
 	done, err := source.ChangePartition(o)
 	if done != nil && (done.Changed || !done.Mirrored) { // also where the error is that the store cannot be written
 		s.logPartition(o, done)
@@ -223,6 +231,8 @@ func (s *Server) logPartition(o *PartitionOrder, done *PartitionChanged) {
 		what = "created"
 	case o.Delete:
 		what = "deleted"
+	case o.Undo != 0:
+		what = "changed back"
 	}
 	log, text := s.cfg.Logger.Info, "a caller's partition was "+what
 	if !done.Mirrored {

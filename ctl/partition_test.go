@@ -73,6 +73,10 @@ func (s *callersOf) Partitions(*ctl.PartitionQuery) (iter.Seq[*ctl.Partition], e
 
 func (s *callersOf) ExportPartitions() ([]byte, error) { return callers.Export(&s.reg.State), nil }
 
+func (s *callersOf) PartitionHistory() ([]ctl.PartitionEdit, error) {
+	return nil, ctl.ErrNotNow
+}
+
 // reply is a reply with its body.
 type reply struct {
 	*http.Response

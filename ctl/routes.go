@@ -55,7 +55,8 @@ func (s *Server) routes() http.Handler {
 		"GET /v1/partition": s.partitionList, "GET /v1/partition/{name}": s.partition,
 		"PUT /v1/partition/{name}": s.putPartition, "PATCH /v1/partition/{name}": s.patchPartition,
 		"DELETE /v1/partition/{name}": s.deletePartition,
-		"GET /metrics":                s.metrics, "GET /leader": s.leader,
+		"GET " + partitionHistory:     s.partitionEdits, "POST " + partitionUndo: s.undoPartition,
+		"GET /metrics": s.metrics, "GET /leader": s.leader,
 		"/": unknown,
 	} {
 		m.HandleFunc(pattern, s.answer(h))

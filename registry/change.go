@@ -104,7 +104,9 @@ var codecs = [...]struct {
 	KindPutPartitionTerm: {8 + 8 + 8, func(r *reader) Change {
 		return PutPartitionTerm{PartitionTerm{r.u64(), mad.GUID(r.u64()), r.u64()}}
 	}, nil},
-	KindPutPartitionEdit:      {editSize, func(r *reader) Change { return PutPartitionEdit{r.partitionEdit()} }, undoLength},
+	KindPutPartitionEdit: {editSize, func(r *reader) Change {
+		return PutPartitionEdit{r.partitionEdit()}
+	}, undoLength},
 	KindDeletePartitionEdit:   {8, func(r *reader) Change { return DeletePartitionEdit{r.u64()} }, nil},
 	KindDeletePartitionTerm:   {8, func(r *reader) Change { return DeletePartitionTerm{r.u64()} }, nil},
 	KindDeleteFormerPartition: {2, func(r *reader) Change { return DeleteFormerPartition{mad.PKey(r.u16())} }, nil},

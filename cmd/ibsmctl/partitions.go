@@ -43,7 +43,7 @@ func newPartitions(a *asker) *cobra.Command {
 Checks, shows and edits partitions.conf, and applies it to the running manager. If a manager
 runs, check also reports conflicts with the subnet.
 
-list, put, rm, set with --add and --remove, show NAME and export --callers are about partitions
+list, put, rm, set with --add and --remove, show NAME, undo CHANGE and export --callers are about partitions
 that the manager stores beside the file, as programs put them: no file is edited, and nothing has
 to be applied. The file takes precedence. Their MEMBER is a port GUID or a host name, full unless
 =limited or =both follows, and ,index0 puts the P_Key at index 0. put makes the partition have these
@@ -143,7 +143,15 @@ func (c *partitionsCommand) addVerbs(cmd *cobra.Command) {
 		})
 	edit("unset NAME FLAG...", "remove flags", 2, -1)
 	c.addCallerVerbs(verb)
-	verb("undo", "undo the last edit by ibsmctl", 0, 0, onFile(c.undo))
+	cli.Takes(verb("history", "versions of the file and changes beside it, by time", 0, 0, c.history),
+		append(common, "file")...)
+	verb("undo [CHANGE]", "undo the last edit of the file by ibsmctl, or a change beside it", 0, 1,
+		func(ctx context.Context, args []string) error {
+			if len(args) > 0 {
+				return c.undoCaller(ctx, args[0])
+			}
+			return onFile(c.undo)(ctx, nil)
+		})
 	cli.Takes(verb("diff [FILE]", "show what FILE, or the manager's file, would change", 0, 1, c.diff),
 		append(common, "file")...)
 	cli.Takes(verb("apply", "apply the manager's file, and wait until the ports have the P_Keys", 0, 0, c.apply),

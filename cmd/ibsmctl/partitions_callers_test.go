@@ -93,6 +93,14 @@ func TestCallerVerbs(t *testing.T) {
 	do(0, "show red --wait 30s", "of a caller, ready\n")
 	do(0, "rm red", "red deleted: P_Key 0x0200, change 4; 0 members put, 3 removed")
 	do(0, "rm red", "red is not there")
+	do(0, "history", "red", "created: 3 members put, 0 removed", "changed: 1 member put, 1 removed",
+		"deleted: 0 members put, 3 removed", "the file", "version 1")
+	do(1, "undo 2", `partition "red" has been deleted since, by change 4: take that one back first`)
+	do(0, "undo 4", "change 4 of red taken back by change 5: P_Key 0x0200")
+	do(0, "show red --wait 30s", "of a caller, ready")
+	do(0, "undo 5", "change 5 of red taken back by change 6: it is deleted")
+	do(1, "undo 99", "not among the last ones that are remembered")
+	do(2, "undo x", "expected a number")
 	for _, text := range []string{"a caller's partition was created", "a caller's partition is held"} {
 		var out bytes.Buffer
 		if run([]string{"--socket", socket, "events"}, &out, &out); !strings.Contains(out.String(), text) {

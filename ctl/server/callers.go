@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -85,6 +86,8 @@ func decide(rules *callers.Rules, state *registry.State, o *ctl.PartitionOrder) 
 		return rules.Put(state, o.Put, o.Match)
 	case o.Edit != nil:
 		return rules.Edit(state, o.Name, o.Edit, o.Match)
+	case o.Undo != 0:
+		return rules.Undo(state, o.Undo)
 	}
 	return rules.Delete(state, o.Name, o.Match)
 }
@@ -109,6 +112,7 @@ func count(out *ctl.PartitionChanged, state *registry.State, done *callers.Done)
 func changed(out *ctl.PartitionChanged, a *sa.PartitionAnswer) (*ctl.PartitionChanged, error) {
 	if a.Done != nil {
 		p := &a.Done.Partition
+		out.Name = cmp.Or(out.Name, p.Name)
 		out.Created, out.Changed, out.Mirrored = a.Done.Created, len(a.Done.Changes) > 0, !a.Unmirrored
 		if p.Key != 0 {
 			out.PKey, out.Number, out.Since = p.Key.String(), p.Number, time.Unix(p.Since, 0).UTC()
