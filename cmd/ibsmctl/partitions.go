@@ -87,27 +87,19 @@ Exit status: 0 success, 1 the file has errors or the change is refused, 2 wrong 
 
 func (c *partitionsCommand) addVerbs(cmd *cobra.Command) {
 	verb := c.verbsOf(cmd)
-	// onFile is a verb that works on a file, which the first of rest may name.
-	onFile := func(do func(ctx context.Context) error) func(ctx context.Context, rest []string) error {
-		return func(ctx context.Context, rest []string) (err error) {
-			if len(rest) > 0 {
-				c.file = rest[0]
-			}
-			if c.file == "" {
-				if c.file, err = partitionFile(ctx, c.socket); err != nil {
-					return err
-				}
-			}
-			return do(ctx)
+	undo := func(ctx context.Context, args []string) error {
+		if len(args) > 0 {
+			return c.undoCaller(ctx, args[0])
 		}
+		return c.onFile(c.undo)(ctx, nil)
 	}
 	edit := func(use, short string, least, most int) {
 		what, _, _ := strings.Cut(use, " ")
 		verb(use, short, least, most, func(ctx context.Context, args []string) error {
-			return onFile(func(ctx context.Context) error { return c.edit(ctx, what, args) })(ctx, nil)
+			return c.onFile(func(ctx context.Context) error { return c.edit(ctx, what, args) })(ctx, nil)
 		})
 	}
-	verb("check [FILE]", "report errors and warnings", 0, 1, onFile(c.check))
+	verb("check [FILE]", "report errors and warnings", 0, 1, c.onFile(c.check))
 	verb("show [FILE|NAME]", "partitions of FILE; members of NAME; without both P_Keys of the ports", 0, 1,
 		func(ctx context.Context, args []string) error {
 			switch {
@@ -116,15 +108,15 @@ func (c *partitionsCommand) addVerbs(cmd *cobra.Command) {
 			case c.file == "" && isPartitionName(args[0]):
 				return c.showCaller(ctx, args[0], cmd.PersistentFlags().Changed("wait"))
 			}
-			return onFile(c.show)(ctx, args)
+			return c.onFile(c.show)(ctx, args)
 		})
-	verb("fmt [FILE]", "print the file in a standard format", 0, 1, onFile(c.format))
+	verb("fmt [FILE]", "print the file in a standard format", 0, 1, c.onFile(c.format))
 	cli.Takes(verb("export [FILE]", "print the file for OpenSM, with port GUIDs for names", 0, 1,
 		func(ctx context.Context, args []string) error {
 			if c.callers {
 				return c.exportCallers(ctx)
 			}
-			return onFile(c.export)(ctx, args)
+			return c.onFile(c.export)(ctx, args)
 		}), append(common, "file", "callers")...)
 	edit("create NAME [MEMBER]...", "create a partition, with --key and --flag", 1, -1)
 	edit("delete NAME", "delete a partition with all its lines", 1, 1)
@@ -139,25 +131,32 @@ func (c *partitionsCommand) addVerbs(cmd *cobra.Command) {
 			if len(args) < 2 {
 				return cli.UsageError("expected FLAG, or --add or --remove", "see ibsmctl partitions set --help")
 			}
-			return onFile(func(ctx context.Context) error { return c.edit(ctx, "set", args) })(ctx, nil)
+			return c.onFile(func(ctx context.Context) error { return c.edit(ctx, "set", args) })(ctx, nil)
 		})
 	edit("unset NAME FLAG...", "remove flags", 2, -1)
 	c.addCallerVerbs(verb)
-	cli.Takes(verb("history", "versions of the file and changes beside it, by time", 0, 0, c.history),
-		append(common, "file")...)
-	verb("undo [CHANGE]", "undo the last edit of the file by ibsmctl, or a change beside it", 0, 1,
-		func(ctx context.Context, args []string) error {
-			if len(args) > 0 {
-				return c.undoCaller(ctx, args[0])
-			}
-			return onFile(c.undo)(ctx, nil)
-		})
+	verb("undo [CHANGE]", "undo the last edit of the file by ibsmctl, or a change beside it", 0, 1, undo)
 	cli.Takes(verb("diff [FILE]", "show what FILE, or the manager's file, would change", 0, 1, c.diff),
 		append(common, "file")...)
 	cli.Takes(verb("apply", "apply the manager's file, and wait until the ports have the P_Keys", 0, 0, c.apply),
 		append(common, "dry-run", "force", "wait")...)
 	why := cli.Takes(verb("why PORT NAME", "the line that decides a port's membership", 2, 2, c.why), common...)
 	why.ValidArgsFunction = c.completeNodes(1)
+}
+
+// onFile is a verb that works on a file, which the first of rest may name.
+func (c *partitionsCommand) onFile(do func(ctx context.Context) error) func(ctx context.Context, rest []string) error {
+	return func(ctx context.Context, rest []string) (err error) {
+		if len(rest) > 0 {
+			c.file = rest[0]
+		}
+		if c.file == "" {
+			if c.file, err = partitionFile(ctx, c.socket); err != nil {
+				return err
+			}
+		}
+		return do(ctx)
+	}
 }
 
 // readPartitions reads a file; the error reports a missing file.

@@ -54,6 +54,8 @@ func (c *partitionsCommand) addCallerVerbs(verb func(use, short string, least, m
 	do func(ctx context.Context, args []string) error) *cobra.Command) {
 	cli.Takes(verb("list", "partitions of the file and beside it, and the state of their members", 0, 0, c.list),
 		append(common, "node")...)
+	cli.Takes(verb("history", "versions of the file and changes beside it, by time", 0, 0, c.history),
+		append(common, "file")...)
 	cli.Takes(verb("put NAME [MEMBER]...", "put a partition beside the file", 1, -1, c.putCaller),
 		append(common, "file", "strict", "pkey", "note", "sl", "ipoib", "mtu", "rate", "scope", "qkey")...)
 	cli.Takes(verb("rm NAME", "delete a partition beside the file", 1, 1, func(ctx context.Context, args []string) error {
