@@ -57,6 +57,7 @@ func TestMKeysInPolicy(t *testing.T) {
 }
 
 // TestMirrorSecret: the mirror has the secret of keys_file, in what is sent to the manager and in what is shown of it.
+// So has the election.
 func TestMirrorSecret(t *testing.T) {
 	file, secret := secretFile(t)
 	c := newFixture(t, "", "Default=0x7fff: ALL=full;\n")
@@ -69,6 +70,9 @@ func TestMirrorSecret(t *testing.T) {
 		}
 		if m := c.mirroring(&inForce{own: l}, &manager.Config{}, l, nil); m.Secret != want || m.On() != with {
 			t.Errorf("with a keys_file %t: mirrors %t, with the secret %t", with, m.On(), m.Secret == secret)
+		}
+		if e := election(l.Config); e.Secret != want {
+			t.Errorf("with a keys_file %t: the election has the secret %t", with, e.Secret == secret)
 		}
 		if shown := keysShown(l, &sweep.Settings{}); shown.Mirrored != with {
 			t.Errorf("with a keys_file %t: shown as mirrored: %t", with, shown.Mirrored)
