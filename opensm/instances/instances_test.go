@@ -129,6 +129,12 @@ func TestUnreadable(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", file, shown(p), want)
 		}
 	}
+	fifo := host(map[string]string{"etc/default/opensm": "PORTS=0x10"})
+	fifo["etc/default/opensm"].Mode = fs.ModeNamedPipe
+	if p, want := Read(fifo), "wrong: /etc/default/opensm: cannot be read: it is a FIFO: make it a regular file"; shown(
+		p) != want {
+		t.Errorf("a FIFO: got %q, want %q", shown(p), want)
+	}
 	large := host(map[string]string{"etc/sysconfig/opensm": strings.Repeat("#", maxFile+1)})
 	if p := Read(large); len(p.Instances) != 0 || len(p.Wrong) != 1 {
 		t.Errorf("a file beyond the limit: %s", shown(p))
