@@ -58,6 +58,9 @@ func (f *File) open() error {
 	if f.cfg.Erase {
 		mode |= os.O_TRUNC
 	}
+	if info, err := os.Stat(f.cfg.Path); err == nil && info.Mode()&fs.ModeNamedPipe != 0 {
+		mode = os.O_RDWR // to open a FIFO for writing alone waits for a reader
+	}
 	file, err := os.OpenFile(f.cfg.Path, mode, 0o644)
 	if err != nil {
 		return err
