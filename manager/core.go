@@ -60,7 +60,7 @@ func NewCore(cfg Config) *Core {
 	cfg.Txn.MaxWindow = cfg.maxWindow()
 	known := partitioning{configured: cfg.Sweep.Partitions}
 	known.take(cfg.Registered)
-	cfg.Sweep.Partitions = known.inForce()
+	cfg.Sweep.Partitions, cfg.Registered = known.inForce(), nil
 	own := newElection(&cfg)
 	cfg.Sweep.Nonces = own.walkNonces()
 	c := &Core{

@@ -177,7 +177,9 @@ func (s *Shell) Run(until context.Context) error {
 	qp0 := smi.New(port)
 	tasks.Go(func() { qp0.Run(ctx) })
 
-	s.Config.Epoch, s.Config.Registered = start.Unix(), registrar.state.Load()
+	s.Config.Epoch = start.Unix()
+	cfg := s.Config
+	cfg.Registered = registrar.state.Load()
 	cfg := s.Config
 	_, _ = rand.Read(cfg.Salt[:]) // it never fails
 	loop := &loop{shell: s, core: NewCore(cfg), qp0: qp0, registrar: registrar, counters: counters,
