@@ -180,7 +180,6 @@ func (s *Shell) Run(until context.Context) error {
 	s.Config.Epoch = start.Unix()
 	cfg := s.Config
 	cfg.Registered = registrar.state.Load()
-	cfg := s.Config
 	_, _ = rand.Read(cfg.Salt[:]) // it never fails
 	loop := &loop{shell: s, core: NewCore(cfg), qp0: qp0, registrar: registrar, counters: counters,
 		congested: congested, tasks: &tasks, results: make(chan TaskDone), start: start}
