@@ -51,7 +51,7 @@ var floors = []floor{
 	{packages: "opensm/dump opensm/migrate"},
 	{packages: "ctl"},
 	{packages: "ctl/history ctl/ctltest ctl/shape"},
-	{packages: "ctl/slurm"},
+	{packages: "ctl/slurm ctl/draw"},
 	{packages: "ctl/server"},
 	{packages: "ctl/metrics",
 		modules: "github.com/klauspost/compress github.com/prometheus/client_golang github.com/prometheus/client_model github.com/prometheus/common"},
@@ -59,7 +59,6 @@ var floors = []floor{
 	{packages: "sim/fabric sim/fluid"},
 	{packages: "sim sim/hosts sim/ibsim sim/playback sim/fabric/fabrictest"},
 	{packages: "sim/ibsim/ibsimtest"},
-	{packages: "cmd/ibsmctl/draw"},
 	{packages: "cmd/cli", modules: "github.com/spf13/cobra github.com/spf13/pflag"},
 	{packages: "cmd/ibsm cmd/ibsmctl cmd/ibfabric", modules: "github.com/spf13/cobra golang.org/x/term"},
 }

@@ -11,7 +11,7 @@ import (
 
 	"ibsm/atomicfile"
 	"ibsm/cmd/cli"
-	"ibsm/cmd/ibsmctl/draw"
+	"ibsm/ctl/draw"
 	"ibsm/ctl"
 )
 
