@@ -11,8 +11,8 @@ import (
 
 	"ibsm/atomicfile"
 	"ibsm/cmd/cli"
-	"ibsm/ctl/draw"
 	"ibsm/ctl"
+	"ibsm/ctl/draw"
 )
 
 // colours are what the colours of a drawing may show.
