@@ -43,12 +43,12 @@ func newPartitions(a *asker) *cobra.Command {
 Checks, shows and edits partitions.conf, and applies it to the running manager. If a manager
 runs, check also reports conflicts with the subnet.
 
-list, put, rm, set with --add and --remove, show NAME, undo CHANGE and export --callers are about partitions
-that the manager stores beside the file, as programs put them: no file is edited, and nothing has
-to be applied. The file takes precedence. Their MEMBER is a port GUID or a host name, full unless
-=limited or =both follows, and ,index0 puts the P_Key at index 0. put makes the partition have these
-members and options and no others; with --file FILE it sends FILE, in the JSON of the control
-protocol, and - is standard input.
+list, put, rm, set with --add and --remove, show NAME, undo CHANGE and export --callers are about
+partitions that the manager stores beside the file, as programs put them: no file is edited, and
+nothing has to be applied. The file takes precedence. Their MEMBER is a port GUID or a host name,
+full unless =limited or =both follows, and ,index0 puts the P_Key at index 0. put makes the
+partition have these members and options and no others; with --file FILE it sends FILE, in the
+JSON of the control protocol, and - is standard input.
 
 NAME may also be a P_Key. A MEMBER is a port GUID, a host name (all ports of the host; needs a
 running manager), or ALL, ALL_CAS, ALL_SWITCHES, ALL_ROUTERS, SELF, followed by =full, =limited or
