@@ -44,6 +44,7 @@ var rigScripts = []struct {
 		shows: "symbol errors 700, perfquery 700; link downs 3, perfquery 3; lines in the log 1; .* 20 of 20 ports answered"},
 	{file: "partition-groups.sh"},
 	{file: "tenants.sh"},
+	{file: "callers.sh", net: "failover.net", shows: "blue lost 0 %"},
 	{file: "trust.sh",
 		shows: "of 11 questions of a tenant 0 were answered, of 7 with the key 7; registrations the same yes, ports up yes; .* others lost 0 %"},
 	{file: "security.sh", net: "failover.net", shows: "there, lost 0 of [1-9].*; and back, lost 0 of [1-9]"},
