@@ -54,6 +54,9 @@ func (c *Core) polled(info *smp.SMInfo, proved bool) {
 // followMaster sets the master whose registrations are mirrored: the polled one, unless any host could claim to be that
 // master.
 func (c *Core) followMaster() {
+	if c.handover.state == exited {
+		return // the registrar has yet to end its subscriptions with the master
+	}
 	var m mirror.Master
 	standby := c.elect.State() == smp.Standby
 	if standby && c.cfg.Registrar.Mirror.On() && c.elect.lid != 0 && (c.elect.IsPeer() || c.elect.Foreign()) {

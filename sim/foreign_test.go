@@ -83,6 +83,28 @@ func TestStandbyOfAnotherKind(t *testing.T) {
 	}
 }
 
+// TestLeaveEndsSubscriptions: a standby that is asked to end has no subscription with a master of another kind any more.
+func TestLeaveEndsSubscriptions(t *testing.T) {
+	n := nettest.Generate(t, "fattree:k=4")
+	b := newHarness(t, n, fabric.Config{Seed: 1})
+	high, low := registrarConfig(), registrarConfig()
+	high.Elect.Priority, low.Elect.Priority = 9, 3
+	high.SAKey, low.Registrar.Mirror.SAKey = 1, 1
+	first := b.add(host(n, 0), high)
+	first.Heard = foreign
+	second := b.addKept(host(n, 6), low, sim.NewDisk(time.Millisecond))
+	b.pass(settling)
+	subscriptions := func() int { return first.Registrar().State().Counts().Subscriptions }
+	if subscriptions() == 0 {
+		t.Fatalf("the standby, which is %v, has no subscriptions", second.last())
+	}
+	b.Leave(second.Manager)
+	b.pass(settling)
+	if n := subscriptions(); n != 0 {
+		t.Errorf("the standby has left %d subscriptions", n)
+	}
+}
+
 // A master that is not ibsm dies so that only polls show it: the requests that
 // have no answer meanwhile do not make dirty what was read before.
 func TestStandbyOfTheUnresponsive(t *testing.T) {

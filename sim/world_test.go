@@ -148,6 +148,21 @@ func (w *World) Deliver(m *Manager, d mad.Datagram) {
 // Leave asks a manager to end.
 func (w *World) Leave(m *Manager) { w.step(m, manager.Leave{}) }
 
+// leave has the SA of a manager that ends take its leave, as Shell does.
+func (w *World) leave(m *Manager) {
+	if m.sa == nil {
+		return
+	}
+	events := m.sa.events
+	m.sa.events = nil
+	for _, ev := range events {
+		w.register(m, ev)
+	}
+	if m.Registrar().MirrorStats().Reader.Master != 0 {
+		w.register(m, sa.Leave{})
+	}
+}
+
 // Kill ends a manager without a word, as a crash does.
 func (w *World) Kill(m *Manager) {
 	m.Exited = true
@@ -306,8 +321,11 @@ func (w *World) step(m *Manager, ev manager.Event) {
 			m.Station.SetIsSM(false)
 		case manager.Exit:
 			m.Exited, m.Err = true, a.Err
-			m.Station.Detach()
 		}
+	}
+	if m.Exited {
+		w.leave(m)
+		m.Station.Detach()
 	}
 	if w.StepTakes != nil {
 		w.Fabric.Advance(w.Fabric.Now() + w.StepTakes(m, actions))
