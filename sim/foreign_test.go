@@ -83,7 +83,8 @@ func TestStandbyOfAnotherKind(t *testing.T) {
 	}
 }
 
-// TestLeaveEndsSubscriptions: a standby that is asked to end has no subscription with a master of another kind any more.
+// TestLeaveEndsSubscriptions: a standby that is asked to end has no subscription with a master of another kind any
+// more.
 func TestLeaveEndsSubscriptions(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
