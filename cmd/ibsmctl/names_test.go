@@ -88,6 +88,10 @@ func TestStopped(t *testing.T) {
 	if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
+	var now syscall.WaitStatus // the signal is on its way: until it has stopped, the manager may answer
+	if _, err := syscall.Wait4(cmd.Process.Pid, &now, syscall.WUNTRACED, nil); err != nil || !now.Stopped() {
+		t.Fatalf("it has not stopped: %v, %v", now, err)
+	}
 	want := fmt.Sprintf("process %d is stopped", cmd.Process.Pid)
 	for _, verb := range []string{"status", "nodes", "sweep"} {
 		out, errs, status := invoke(t, verb, "--socket", socket)
