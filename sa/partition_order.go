@@ -176,7 +176,12 @@ func (r *Registrar) takeBack(n int) {
 		r.answerOrder(r.orders.waiting[i].Answer, PartitionAnswer{Err: ErrNotMirrored})
 	}
 	if before := r.orders.waiting[n].before; before != nil {
-		r.apply(r.reg.PartitionsTo(before)...)
+		for _, c := range r.reg.PartitionsTo(before) {
+			// ports may have the P_Keys of partitions that go: these are removed as long as they are remembered
+			if _, forgets := c.(registry.DeleteFormerPartition); !forgets {
+				r.apply(c)
+			}
+		}
 		r.callersChanged()
 	}
 	r.orders.drop(len(r.orders.waiting))

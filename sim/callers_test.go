@@ -285,3 +285,27 @@ func TestCallersApart(t *testing.T) {
 	}
 	b.keysWithin(time.Second, host(n, 6), 0xffff, 0x8150)
 }
+
+// TestCallersTakenBack: the first order of all, without a partition file, is taken back, and no port keeps its P_Key.
+func TestCallersTakenBack(t *testing.T) {
+	n := nettest.Generate(t, "fattree:k=4,levels=2")
+	b := newHarness(t, n, fabric.Config{Seed: 1})
+	high, low := registrarConfig(), registrarConfig()
+	high.Elect.Priority, low.Elect.Priority = 9, 3
+	first := b.addKept(host(n, 0), high, sim.NewDisk(time.Millisecond))
+	second := b.addKept(host(n, 5), low, sim.NewDisk(time.Millisecond))
+	b.pass(settling)
+	second.Asleep = b.Fabric.Now() + time.Hour
+	p := b.order(first, true, func(s *registry.State, now int64) (*callers.Done, error) {
+		return callerRules(nil, now).Put(s, &callers.Wanted{Name: "red", IPoIB: true,
+			Members: []callers.Member{b.memberAt(host(n, 1))}}, callers.Match{})
+	})
+	b.pass(3 * time.Second)
+	if !p.answered || !errors.Is(p.Err, sa.ErrNotMirrored) {
+		t.Fatalf("answered %t, %v", p.answered, p.Err)
+	}
+	if left := first.Registrar().State().Counts(); left.Partitions+left.PartitionMembers != 0 {
+		t.Errorf("%+v is left", left)
+	}
+	b.keysWithin(time.Second, host(n, 1), 0xffff)
+}

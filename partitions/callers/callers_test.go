@@ -493,3 +493,14 @@ func TestOfShares(t *testing.T) {
 		}
 	}
 }
+
+// TestOfNothing: where no partition is left and none is remembered, there is no policy of callers.
+func TestOfNothing(t *testing.T) {
+	k := newKept(t, "")
+	done := k.put(Wanted{Name: "red"})
+	k.do(k.Delete(&k.State, "red", Match{}))
+	k.do(&Done{Changes: []registry.Change{registry.DeleteFormerPartition{Key: done.Partition.Key}}}, nil)
+	if set := Of(&k.State, nil); set != nil || set.Beside(nil) != nil {
+		t.Errorf("%+v", set)
+	}
+}

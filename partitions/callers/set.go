@@ -8,7 +8,8 @@ import (
 	"ibsm/registry"
 )
 
-// Set is the partitions of callers in the form of a policy. It is immutable; nil is the empty one.
+// Set is the partitions of callers in the form of a policy. It is immutable; nil is the empty one: no caller has, or had,
+// a P_Key.
 type Set struct {
 	number uint64
 	parts  []partitions.Partition // in order of P_Key
@@ -41,7 +42,10 @@ func Of(state *registry.State, was *Set) *Set {
 	for f := range state.FormerPartitions() {
 		s.former = append(s.former, f.Key)
 	}
-	if same && len(s.parts) == len(was.parts) && slices.Equal(s.former, was.former) {
+	switch {
+	case len(s.parts)+len(s.former) == 0:
+		return nil
+	case same && len(s.parts) == len(was.parts) && slices.Equal(s.former, was.former):
 		return was
 	}
 	return s
@@ -98,9 +102,6 @@ func (s *Set) Beside(file *partitions.Policy) *partitions.Policy {
 			owned = append(owned, s.parts[i].Key)
 		}
 		slices.Sort(owned)
-		if len(owned) == 0 {
-			return nil
-		}
 	}
 	has := newOwner(file)
 	parts, held := s.parts, []partitions.Held(nil)
