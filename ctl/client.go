@@ -69,6 +69,11 @@ func (c *Client) value(ctx context.Context, method, path string, query url.Value
 	if err != nil {
 		return err
 	}
+	return readReply(path, body, into)
+}
+
+// readReply reads a reply of one value, and closes it. into may be nil.
+func readReply(path string, body io.ReadCloser, into any) error {
 	defer body.Close()
 	text, err := io.ReadAll(io.LimitReader(body, maxReply+1))
 	switch {
@@ -167,12 +172,8 @@ func (c *Client) ChangePartition(ctx context.Context, method, name string, query
 	if err != nil {
 		return nil, err
 	}
-	defer body.Close()
 	done := &PartitionChanged{}
-	if err := json.NewDecoder(io.LimitReader(body, maxReply)).Decode(done); err != nil {
-		return nil, fmt.Errorf("%s: invalid reply: %w", path, err)
-	}
-	return done, nil
+	return done, readReply(path, body, done)
 }
 
 // NamedPartition requests a partition with its members; seconds is for how long to wait until it is ready, 0 for not.

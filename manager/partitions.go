@@ -38,19 +38,11 @@ func (p *partitioning) beside(configured sweep.Partitions) sweep.Partitions {
 
 // sls adds the SLs of the partitions of callers to those of the configuration.
 func (c *Core) sls() map[mad.PKey]uint8 {
-	policy := c.cfg.Sweep.Partitions.Policy
-	if c.partitions.set == nil || !c.cfg.Sweep.Settings.QoS {
+	if c.partitions.set == nil {
 		return c.cfg.PathSLs
 	}
-	sls := maps.Clone(c.cfg.PathSLs)
-	for i := range policy.Partitions {
-		if p := &policy.Partitions[i]; p.Number != 0 && p.SL != 0 {
-			if sls == nil {
-				sls = map[mad.PKey]uint8{}
-			}
-			sls[p.Key] = p.SL
-		}
-	}
+	sls := callers.Part(c.cfg.Sweep.Partitions.Policy).SLs(c.cfg.Sweep.Settings.QoS)
+	maps.Copy(sls, c.cfg.PathSLs)
 	return sls
 }
 

@@ -336,9 +336,7 @@ func (c DeletePartitionTerm) check() error { return nil }
 
 func (c PutPartitionTerm) apply(r *Registry) error {
 	r.partitionTerms.put(r.owner, c.First, c.PartitionTerm)
-	if r.partitionTerms.count > maxPartitionTerms {
-		r.partitionTerms.remove(r.owner, r.partitionTerms.leaves[0].entries[0].key)
-	}
+	r.partitionTerms.bound(r.owner, maxPartitionTerms)
 	return nil
 }
 

@@ -113,9 +113,7 @@ func (c DeletePartitionEdit) check() error { return nil }
 
 func (c PutPartitionEdit) apply(r *Registry) error {
 	r.partitionEdits.put(r.owner, c.Number, c.PartitionEdit)
-	if r.partitionEdits.count > maxPartitionEdits {
-		r.partitionEdits.remove(r.owner, r.partitionEdits.leaves[0].entries[0].key)
-	}
+	r.partitionEdits.bound(r.owner, maxPartitionEdits)
 	return nil
 }
 

@@ -121,6 +121,13 @@ func (t *table[K, V]) put(o *owner, k K, v V) {
 	t.leaves = slices.Insert(t.leaves, at+1, upper)
 }
 
+// bound removes the first entries of a table that has more than most.
+func (t *table[K, V]) bound(o *owner, most int) {
+	for t.count > most {
+		t.remove(o, t.leaves[0].entries[0].key)
+	}
+}
+
 // remove takes k out and reports whether it was there.
 func (t *table[K, V]) remove(o *owner, k K) bool {
 	if len(t.leaves) == 0 {

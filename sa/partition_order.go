@@ -134,8 +134,8 @@ func (r *Registrar) callersChanged() {
 	var groups []registry.Group
 	defaulted := map[mad.GID]bool{}
 	if r.orders.set != nil {
-		groups, defaulted = callers.Groups(r.orders.set.Beside(r.cfg.Callers.File), r.cfg.Callers.QoS,
-			r.cfg.Callers.Defaults)
+		of := callers.Part(r.orders.set.Beside(r.cfg.Callers.File))
+		groups, defaulted = of.WellKnown(r.cfg.Callers.QoS, r.cfg.Callers.Defaults)
 		if r.cfg.Callers.Paths != nil {
 			groups = r.cfg.Callers.Paths.ForGroups(groups)
 		}

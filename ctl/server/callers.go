@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 	"strings"
 	"time"
 
@@ -62,11 +61,7 @@ func (d *Server) ChangePartition(o *ctl.PartitionOrder) (*ctl.PartitionChanged, 
 		Decide: func(state *registry.State, now int64) (*callers.Done, error) {
 			rules.Now = now
 			done, err := decide(&rules.Rules, state, o)
-			if err != nil {
-				return nil, err
-			}
-			count(out, state, done)
-			if o.Strict {
+			if err == nil && o.Strict {
 				err = s.strict(state, done)
 			}
 			return done, err
@@ -92,22 +87,6 @@ func decide(rules *callers.Rules, state *registry.State, o *ctl.PartitionOrder) 
 	return rules.Delete(state, o.Name, o.Match)
 }
 
-// count counts the members that an order changes.
-func count(out *ctl.PartitionChanged, state *registry.State, done *callers.Done) {
-	for _, c := range done.Changes {
-		switch c := c.(type) {
-		case registry.PutPartitionMember:
-			out.Put++
-		case registry.DeletePartitionMember:
-			out.Removed++
-		case registry.DeletePartition:
-			for range state.PartitionMembers(c.Key) {
-				out.Removed++
-			}
-		}
-	}
-}
-
 // changed is the reply to an order that was answered.
 func changed(out *ctl.PartitionChanged, a *sa.PartitionAnswer) (*ctl.PartitionChanged, error) {
 	if a.Done != nil {
@@ -117,10 +96,14 @@ func changed(out *ctl.PartitionChanged, a *sa.PartitionAnswer) (*ctl.PartitionCh
 		if p.Key != 0 {
 			out.PKey, out.Number, out.Since = p.Key.String(), p.Number, time.Unix(p.Since, 0).UTC()
 		}
-		if puts := slices.ContainsFunc(a.Done.Changes, func(c registry.Change) bool {
-			_, is := c.(registry.PutPartition)
-			return is
-		}); puts || !out.Changed && p.Key != 0 {
+		deleted := false
+		for _, c := range a.Done.Changes {
+			if e, is := c.(registry.PutPartitionEdit); is {
+				out.Put, out.Removed = int(e.Put), int(e.Removed)
+				deleted = e.PartitionEdit.Kind == registry.PartitionDeleted
+			}
+		}
+		if p.Key != 0 && !deleted {
 			out.ETag = ctl.ETag(p.Number)
 		}
 	} else {

@@ -320,7 +320,7 @@ func TestBeside(t *testing.T) {
 	if (*Set)(nil).Beside(nil) != nil || (*Set)(nil).Beside(file) != file || Of(&registry.New().State, nil) != nil {
 		t.Error("without partitions of callers the policy is another")
 	}
-	groups, defaulted := Groups(set.Beside(file), true, partitions.Defaults{Rate: 16})
+	groups, defaulted := Part(set.Beside(file)).WellKnown(true, partitions.Defaults{Rate: 16})
 	if len(groups) != 1 || groups[0].PKey != 0x8002 || groups[0].Rate != 16 || !defaulted[groups[0].MGID] {
 		t.Errorf("groups %+v", groups)
 	}
@@ -445,7 +445,7 @@ func TestExport(t *testing.T) {
 		}
 	}
 	a, _ := got.WellKnown(true, partitions.Defaults{})
-	b, _ := Groups(want, true, partitions.Defaults{})
+	b, _ := Part(want).WellKnown(true, partitions.Defaults{})
 	if !reflect.DeepEqual(a, b) {
 		t.Errorf("groups\n%+v are exported as\n%+v in\n%s", b, a, text)
 	}

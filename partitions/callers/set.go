@@ -8,8 +8,8 @@ import (
 	"ibsm/registry"
 )
 
-// Set is the partitions of callers in the form of a policy. It is immutable; nil is the empty one: no caller has, or had,
-// a P_Key.
+// Set is the partitions of callers in the form of a policy. It is immutable; nil is the empty one: no caller has, or
+// had, a P_Key.
 type Set struct {
 	number uint64
 	parts  []partitions.Partition // in order of P_Key
@@ -104,28 +104,23 @@ func (s *Set) Beside(file *partitions.Policy) *partitions.Policy {
 		slices.Sort(owned)
 	}
 	has := newOwner(file)
-	parts, held := s.parts, []partitions.Held(nil)
-	for i := range s.parts {
-		p := &s.parts[i]
+	parts, held := make([]partitions.Partition, 0, len(s.parts)), []partitions.Held(nil)
+	for _, p := range s.parts {
 		if by := has.of(p.Key, p.Name); by != nil {
 			held = append(held, partitions.Held{Name: p.Name, Key: p.Key, By: by})
+		} else {
+			parts = append(parts, p)
 		}
-	}
-	if len(held) > 0 {
-		parts = slices.DeleteFunc(slices.Clone(parts), func(p partitions.Partition) bool {
-			return has.of(p.Key, p.Name) != nil
-		})
 	}
 	merged := base.WithPartitions(parts, s.number, owned)
 	merged.Held = held
 	return merged
 }
 
-// Groups are the groups of the partitions in a policy that callers have put, as the SA registers them.
-func Groups(merged *partitions.Policy, qos bool, defaults partitions.Defaults) ([]registry.Group, map[mad.GID]bool) {
-	of := partitions.Policy{Partitions: slices.DeleteFunc(slices.Clone(merged.Partitions),
+// Part is a policy of those partitions of a policy that callers have put.
+func Part(merged *partitions.Policy) *partitions.Policy {
+	return &partitions.Policy{Partitions: slices.DeleteFunc(slices.Clone(merged.Partitions),
 		func(p partitions.Partition) bool { return p.Number == 0 })}
-	return of.WellKnown(qos, defaults)
 }
 
 // owner finds which partition of a file has a P_Key or a name.
