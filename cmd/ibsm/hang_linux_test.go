@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -84,13 +85,11 @@ func TestFilesHang(t *testing.T) {
 // awaitHanging waits until a thread of the process is in a request to FUSE.
 func (p *process) awaitHanging() {
 	p.t.Helper()
-	for late := time.Now().Add(patience()); time.Now().Before(late); time.Sleep(time.Millisecond) {
+	eventually(p.t, "a thread waits for the file system", func() bool {
 		threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/wchan", p.cmd.Process.Pid))
-		for _, thread := range threads {
-			if at, err := os.ReadFile(thread); err == nil && strings.Contains(string(at), "fuse") {
-				return
-			}
-		}
-	}
-	p.t.Fatal("no thread waits for the file system")
+		return slices.ContainsFunc(threads, func(thread string) bool {
+			at, err := os.ReadFile(thread)
+			return err == nil && strings.Contains(string(at), "fuse")
+		})
+	})
 }
