@@ -376,18 +376,21 @@ func TestCongestionRestored(t *testing.T) {
 	if got := shows(); got != "congestion control is off: set congestion_control TRUE to enable it\n" {
 		t.Errorf("off: %s", got)
 	}
-	reload := func(settings string) {
+	// reload returns what the manager says from its reload until the line with those words. On a reload that turns
+	// congestion control on, either of "settings written" and "SUBNET UP" may come first.
+	reload := func(settings, until string) string {
 		t.Helper()
 		s.write(settings)
 		s.manager.skip()
 		s.manager.signal(syscall.SIGHUP)
-		s.manager.await("SUBNET UP")
+		s.manager.await("configuration reloaded")
+		return s.manager.await(until)
 	}
-	reload("cc_sw_cong_setting_marking_rate 5\n")
+	reload("cc_sw_cong_setting_marking_rate 5\n", "SUBNET UP")
 	if sets, n := s.record.look(); n != 0 {
 		t.Errorf("off: %v", sets)
 	}
-	reload(ccOn)
+	said := reload(ccOn, "settings written")
 	lacking := func() []string { return s.lacking(n) }
 	complete := func(what string) {
 		t.Helper()
@@ -398,7 +401,7 @@ func TestCongestionRestored(t *testing.T) {
 		}
 	}
 	complete("after a reload")
-	if said := s.manager.await("settings written"); strings.Count(said, "a device does not answer:") == 0 ||
+	if strings.Count(said, "a device does not answer:") == 0 ||
 		strings.Count(said, "a device does not support it") == 0 {
 		t.Errorf("the log does not name devices without an agent:\n%s", said)
 	}
@@ -407,6 +410,7 @@ func TestCongestionRestored(t *testing.T) {
 		if ccAgentOf(0, node, &n.Nodes[node]) != ccSound {
 			t.Fatalf("%s is not sound", n.Nodes[node].ID)
 		}
+		s.manager.skip()
 		var list []string // before the manager can have written anything
 		s.server.Do(func(f *fabric.Fabric) {
 			f.Reboot(node)
@@ -416,9 +420,10 @@ func TestCongestionRestored(t *testing.T) {
 			t.Errorf("%s has rebooted, and %v lack settings", n.Nodes[node].ID, list)
 		}
 		complete("after " + n.Nodes[node].ID + " has rebooted")
+		s.manager.await("settings written") // so no request is left on its way
 	}
 	s.record.taken()
-	reload(strings.ReplaceAll(strings.ReplaceAll(ccOn, "TRUE", "FALSE"), "77", "79"))
+	reload(strings.ReplaceAll(strings.ReplaceAll(ccOn, "TRUE", "FALSE"), "77", "79"), "SUBNET UP")
 	if sets, n := s.record.look(); n != 0 {
 		t.Errorf("off again: %v", sets)
 	}
