@@ -30,7 +30,7 @@ var floors = []floor{
 	{packages: "mad/cc mad/pma"},
 	{packages: "mad/capture"},
 	{packages: "conf", modules: "github.com/BurntSushi/toml"},
-	{packages: "topo topo/net registry"},
+	{packages: "rights topo topo/net registry"},
 	{packages: "topo/cabling topo/netwalk topo/net/nettest routing partitions partitions/partitionstest"},
 	{packages: "routing/heap routing/mcast routing/rails routing/shape routing/spread routing/portgroups partitions/callers"},
 	{packages: "routing/creditloop routing/detour routing/quality"},
