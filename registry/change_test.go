@@ -77,7 +77,7 @@ var encodings = []struct {
 	{PutNeighbor{End{0x0b, 3}, End{0x0c, 1}}, "0e" + "000000000000000b" + "03" + "000000000000000c" + "01"},
 	{DeleteNeighbor{End{0x0b, 3}}, "0f" + "000000000000000b" + "03"},
 	{PutPartition{examplePartition()}, "10" + "02fb" + "6162" + zeros(62) + "63" + zeros(127) + "01" + "04" + "07" +
-		"05" + "02" + "00000b1b" + exampleNumber},
+		"05" + "02" + "00000b1b" + "01" + exampleNumber},
 	{DeletePartition{exampleFormer()}, "11" + "02fb" + exampleNumber},
 	{PutPartitionMember{PartitionMember{MemberKey{Key: 0x2fb, Port: 0x0b}, 2, true, 9, 0x6553f13c}}, "12" + "02fb" +
 		"000000000000000b" + "02" + "01" + exampleNumber},
@@ -99,7 +99,7 @@ const exampleNumber = "0000000000000009" + "000000006553f13c"
 
 func examplePartition() Partition {
 	return Partition{Key: 0x2fb, Name: "ab", Note: "c", IPoIB: true, MTU: mad.MTU2048, Rate: 7, SL: 5, Scope: 2,
-		QKey: 0x0b1b, Number: 9, Since: 0x6553f13c}
+		QKey: 0x0b1b, DeleteWhenEmpty: true, Number: 9, Since: 0x6553f13c}
 }
 
 func exampleFormer() FormerPartition { return FormerPartition{0x2fb, 9, 0x6553f13c} }

@@ -21,17 +21,19 @@ const (
 // Partition is one that a caller has put, beside those of partitions.conf. Package partitions/callers says what a
 // caller may put, and what becomes of a partition that the file has too.
 type Partition struct {
-	Key    mad.PKey // without the bit for membership
-	Name   string
-	Note   string
-	IPoIB  bool     // there is a broadcast group
-	MTU    mad.MTU  // of the group; 0 for the default
-	Rate   mad.Rate // likewise
-	SL     uint8    // of paths in the partition, 0..15
-	Scope  uint8    // of the group, 4 bits; 0 for link-local
-	QKey   uint32   // of the group; 0 for the one of IP over InfiniBand
-	Number uint64   // of the last change of the partition or its members; 1 is the first of all partitions
-	Since  int64    // of that change, in seconds since 1970
+	Key   mad.PKey // without the bit for membership
+	Name  string
+	Note  string
+	IPoIB bool     // there is a broadcast group
+	MTU   mad.MTU  // of the group; 0 for the default
+	Rate  mad.Rate // likewise
+	SL    uint8    // of paths in the partition, 0..15
+	Scope uint8    // of the group, 4 bits; 0 for link-local
+	QKey  uint32   // of the group; 0 for the one of IP over InfiniBand
+	// DeleteWhenEmpty says that the partition is deleted with its last member.
+	DeleteWhenEmpty bool
+	Number          uint64 // of the last change of the partition or its members; 1 is the first of all partitions
+	Since           int64  // of that change, in seconds since 1970
 }
 
 // PartitionMember is a port, or all ports of a host, in a partition of callers.
@@ -190,7 +192,7 @@ func (k *MemberKey) either(port, host Kind) Kind {
 
 // Sizes of fields.
 const (
-	partitionSize = 2 + MaxPartitionName + MaxPartitionNote + 1 + 1 + 1 + 1 + 1 + 4 + 8 + 8
+	partitionSize = 2 + MaxPartitionName + MaxPartitionNote + 1 + 1 + 1 + 1 + 1 + 4 + 1 + 8 + 8
 	formerSize    = 2 + 8 + 8
 	portKeySize   = 2 + 8
 	hostKeySize   = 2 + MaxHostName
@@ -202,7 +204,7 @@ func (c PutPartition) AppendTo(b []byte) []byte {
 	b = binary.BigEndian.AppendUint16(append(b, byte(KindPutPartition)), uint16(c.Key))
 	b = appendText(appendText(b, c.Name, MaxPartitionName), c.Note, MaxPartitionNote)
 	b = append(appendFlag(b, c.IPoIB), uint8(c.MTU), uint8(c.Rate), c.SL, c.Scope)
-	b = binary.BigEndian.AppendUint32(b, c.QKey)
+	b = appendFlag(binary.BigEndian.AppendUint32(b, c.QKey), c.DeleteWhenEmpty)
 	return appendNumber(b, c.Number, c.Since)
 }
 
@@ -260,7 +262,7 @@ func (r *reader) text(most int) string {
 func (r *reader) partition() Partition {
 	return Partition{
 		Key: mad.PKey(r.u16()), Name: r.text(MaxPartitionName), Note: r.text(MaxPartitionNote), IPoIB: r.flag(),
-		MTU: mad.MTU(r.u8()), Rate: mad.Rate(r.u8()), SL: r.u8(), Scope: r.u8(), QKey: r.u32(), Number: r.u64(),
+		MTU: mad.MTU(r.u8()), Rate: mad.Rate(r.u8()), SL: r.u8(), Scope: r.u8(), QKey: r.u32(), DeleteWhenEmpty: r.flag(), Number: r.u64(),
 		Since: int64(r.u64()),
 	}
 }

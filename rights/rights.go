@@ -124,7 +124,7 @@ type Scope struct {
 func (s *Scope) partition(name string, key mad.PKey) bool {
 	named, inRange := len(s.Names) > 0, len(s.Keys) > 0
 	return (named || inRange) && (!named || matchesAny(s.Names, name)) &&
-		(!inRange || s.Keys.has(key) || key == 0 && named)
+		(!inRange || s.Keys.has(key) || key == 0)
 }
 
 // Ranges are ranges of numbers, each with its first and its last one.

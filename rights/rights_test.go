@@ -62,7 +62,7 @@ func TestScope(t *testing.T) {
 		{byName, "t7-a", 0x7000, true}, {byName, "t7-", 0, true}, {byName, "exact", 0x1, true},
 		{byName, "exactly", 0x1, false}, {byName, "at7-a", 0x1, false}, {byName, "", 0x1, false},
 		{byKey, "any", 0x100, true}, {byKey, "any", 0x1ff, true}, {byKey, "any", 0x81ff, true},
-		{byKey, "any", 0xff, false}, {byKey, "any", 0x200, false}, {byKey, "any", 0, false},
+		{byKey, "any", 0xff, false}, {byKey, "any", 0x200, false}, {byKey, "any", 0, true},
 		{both, "t7-a", 0x100, true}, {both, "t8-a", 0x100, false}, {both, "t7-a", 0x200, false}, {both, "t7-a", 0, true},
 	} {
 		u := &rights.User{Role: rights.Tenant, Scope: c.scope}

@@ -67,6 +67,9 @@ func (r *Rules) Undo(state *registry.State, number uint64) (*Done, error) {
 	if !known {
 		return nil, refuse(Missing, "", "change %d is not among the last ones that are remembered: see the history", number)
 	}
+	if err := r.own(e.Name, e.Key); err != nil {
+		return nil, err
+	}
 	now, is := state.Partition(e.Key)
 	former, was := state.FormerPartition(e.Key)
 	switch {
@@ -112,10 +115,12 @@ func (o *order) undo(e *registry.PartitionEdit, now registry.Partition, is bool)
 		switch put := c.(type) {
 		case registry.PutPartition:
 			if other, taken := o.state.PartitionNamed(put.Name); taken && other.Key != e.Key {
-				return next, false, refuse(Conflict, "name", "P_Key %s has the name %q now", other.Key, put.Name)
+				return next, false, o.rules.taken("name", other.Name, other.Key, "P_Key %s has the name %q now", other.Key,
+					put.Name)
 			}
 			if other, taken := o.state.Partition(put.Key); taken && put.Key != e.Key {
-				return next, false, refuse(Conflict, "pkey", "partition %q has P_Key %s now", other.Name, put.Key)
+				return next, false, o.rules.taken("pkey", other.Name, put.Key, "partition %q has P_Key %s now", other.Name,
+					put.Key)
 			}
 			put.Number, put.Since = o.number, o.rules.Now
 			next, exists, c = put.Partition, true, put
@@ -124,10 +129,15 @@ func (o *order) undo(e *registry.PartitionEdit, now registry.Partition, is bool)
 			exists, c = false, put
 		case registry.PutPartitionMember:
 			put.Number, put.Since = o.number, o.rules.Now
-			c = put
+			o.putMember(put.PartitionMember)
+			b = rest
+			continue
 		}
 		o.do(c)
 		b = rest
 	}
-	return next, exists, nil
+	if exists && o.rules.own(next.Name, next.Key) != nil {
+		return next, false, o.rules.own(next.Name, next.Key)
+	}
+	return next, exists, o.checkMembers()
 }

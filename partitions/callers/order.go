@@ -3,6 +3,7 @@ package callers
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"ibsm/mad"
 	"ibsm/partitions"
 	"ibsm/registry"
+	"ibsm/rights"
 )
 
 // Limits of what callers put. A port can be in partitions.MaxKeys of them.
@@ -33,6 +35,11 @@ func (m *Member) key(of mad.PKey) registry.MemberKey {
 	return registry.MemberKey{Key: of, Port: m.Port, Host: m.Host}
 }
 
+// memberOf is a member as it is.
+func memberOf(m *registry.PartitionMember) Member {
+	return Member{Port: m.Port, Host: m.Host, Membership: partitions.Membership(m.Membership), Index0: m.Index0}
+}
+
 // name is the member for a message.
 func (m *Member) name() string {
 	if m.Host != "" {
@@ -43,16 +50,25 @@ func (m *Member) name() string {
 
 // Wanted is a partition that a caller puts whole.
 type Wanted struct {
-	Name    string
-	Key     mad.PKey // 0 for the one that the partition has, or any that is free
-	Note    string
-	IPoIB   bool
-	MTU     mad.MTU  // 0 for the default
-	Rate    mad.Rate // likewise
-	SL      uint8
-	Scope   uint8 // 0 for link-local
-	QKey    uint32
-	Members []Member
+	Name  string
+	Key   mad.PKey // 0 for the one that the partition has, or any that is free
+	Note  string
+	IPoIB bool
+	MTU   mad.MTU  // 0 for the default
+	Rate  mad.Rate // likewise
+	SL    uint8
+	Scope uint8 // 0 for link-local
+	QKey  uint32
+	// DeleteWhenEmpty has the partition deleted with its last member; one that would have no member is not made.
+	DeleteWhenEmpty bool
+	Members         []Member
+	KeepMembers     bool // those that the partition has stay, and Members is empty
+}
+
+// WantedOf is a partition as it is, with its members.
+func WantedOf(p *registry.Partition) *Wanted {
+	return &Wanted{Name: p.Name, Key: p.Key, Note: p.Note, IPoIB: p.IPoIB, MTU: p.MTU, Rate: p.Rate, SL: p.SL,
+		Scope: p.Scope, QKey: p.QKey, DeleteWhenEmpty: p.DeleteWhenEmpty, KeepMembers: true}
 }
 
 // Edit is a change of the members of a partition. A member that is there gets the values that are given.
@@ -75,7 +91,8 @@ type Rules struct {
 	NoHosts bool               // members by name are refused: a host chooses its name
 	// Claimed is the NodeDescription that two nodes have of a host, "" if none; nil for a subnet that is not known.
 	Claimed func(host string) string
-	Now     int64 // seconds since 1970
+	User    *rights.User // that orders: a tenant changes only what is its own; nil for anything
+	Now     int64        // seconds since 1970
 }
 
 // Kind is why an order is refused.
@@ -83,11 +100,12 @@ type Kind uint8
 
 // Kinds of refusals.
 const (
-	Wrong    Kind = iota + 1 // the order itself
-	Missing                  // there is no such partition
-	Conflict                 // another partition, of the file or of callers, is in the way
-	Changed                  // it is not in the state that Match names
-	Full                     // a limit is reached
+	Wrong     Kind = iota + 1 // the order itself
+	Missing                   // there is no such partition
+	Conflict                  // another partition, of the file or of callers, is in the way
+	Changed                   // it is not in the state that Match names
+	Full                      // a limit is reached
+	Forbidden                 // the user may not change it
 )
 
 // Refusal is an order that is not carried out. Nothing has changed.
@@ -136,7 +154,7 @@ func (r *Rules) Put(state *registry.State, want *Wanted, match Match) (*Done, er
 		return nil, err
 	}
 	was, is := state.PartitionNamed(want.Name)
-	if err := match.check(want.Name, was, is); err != nil {
+	if err := cmp.Or(r.own(want.Name, was.Key), r.own(want.Name, want.Key), match.check(want.Name, was, is)); err != nil {
 		return nil, err
 	}
 	if err := r.checkValues(want); err != nil {
@@ -150,13 +168,21 @@ func (r *Rules) Put(state *registry.State, want *Wanted, match Match) (*Done, er
 	if err != nil {
 		return nil, err
 	}
+	if want.KeepMembers && is {
+		for m := range state.PartitionMembers(was.Key) {
+			members = append(members, memberOf(&m))
+		}
+	}
+	if want.DeleteWhenEmpty && len(members) == 0 {
+		return r.deleted(state, was, is)
+	}
 	o := r.order(state)
 	if is && was.Key != key {
 		o.do(registry.DeletePartition{FormerPartition: registry.FormerPartition{Key: was.Key, Number: o.number,
 			Since: r.Now}})
 	}
 	next := registry.Partition{Key: key, Name: want.Name, Note: want.Note, IPoIB: want.IPoIB, MTU: want.MTU,
-		Rate: want.Rate, SL: want.SL, Scope: want.Scope, QKey: want.QKey}
+		Rate: want.Rate, SL: want.SL, Scope: want.Scope, QKey: want.QKey, DeleteWhenEmpty: want.DeleteWhenEmpty}
 	if now, has := state.Partition(key); has {
 		next.Number, next.Since = now.Number, now.Since
 		if next != now {
@@ -172,7 +198,7 @@ func (r *Rules) Put(state *registry.State, want *Wanted, match Match) (*Done, er
 // Edit changes the members of a partition.
 func (r *Rules) Edit(state *registry.State, name string, edit *Edit, match Match) (*Done, error) {
 	was, is := state.PartitionNamed(name)
-	if err := match.check(name, was, is); err != nil {
+	if err := cmp.Or(r.own(name, was.Key), match.check(name, was, is)); err != nil {
 		return nil, err
 	}
 	if !is {
@@ -204,12 +230,25 @@ func (r *Rules) Edit(state *registry.State, name string, edit *Edit, match Match
 	for i := range add {
 		o.member(was.Key, &add[i])
 	}
+	if was.DeleteWhenEmpty && len(add) == 0 && len(removed) > 0 && len(removed) == count(state.PartitionMembers(was.Key)) {
+		return r.deleted(state, was, true)
+	}
 	return o.done(was, false)
+}
+
+func count(members iter.Seq[registry.PartitionMember]) (n int) {
+	for range members {
+		n++
+	}
+	return n
 }
 
 // Delete deletes a partition; one that there is not is no error.
 func (r *Rules) Delete(state *registry.State, name string, match Match) (*Done, error) {
 	was, is := state.PartitionNamed(name)
+	if err := r.own(name, was.Key); err != nil {
+		return nil, err
+	}
 	if match.Number != 0 {
 		if err := match.check(name, was, is); err != nil {
 			return nil, err
@@ -217,8 +256,15 @@ func (r *Rules) Delete(state *registry.State, name string, match Match) (*Done, 
 	}
 	if !is {
 		if p := r.of(0, name); p != nil {
-			return nil, refuse(Conflict, "name", "%s has the partition %q: change it there", p.Where(), name)
+			return nil, r.taken("name", p.Name, p.Key, "%s has the partition %q: change it there", p.Where(), name)
 		}
+	}
+	return r.deleted(state, was, is)
+}
+
+// deleted is the end of an order that deletes a partition, if there is one.
+func (r *Rules) deleted(state *registry.State, was registry.Partition, is bool) (*Done, error) {
+	if !is {
 		return &Done{}, nil
 	}
 	o := r.order(state)
@@ -244,6 +290,22 @@ func (r *Rules) of(key mad.PKey, name string) *partitions.Partition {
 	return has.of(key, name)
 }
 
+// own refuses a partition that is not the user's, whether there is one or not. key is 0 for one that is not known.
+func (r *Rules) own(name string, key mad.PKey) error {
+	if r.User == nil || r.User.May(rights.ChangeOwn) && r.User.Partition(name, key) {
+		return nil
+	}
+	return refuse(Forbidden, "name", "partition %q is not one that user %s may change", name, r.User.Name)
+}
+
+// taken refuses a name or P_Key that a partition has. Users see no partition but their own.
+func (r *Rules) taken(field, name string, key mad.PKey, format string, args ...any) *Refusal {
+	if r.User != nil && !r.User.Partition(name, key) {
+		return refuse(Conflict, field, "the name or P_Key is that of a partition that user %s may not see", r.User.Name)
+	}
+	return refuse(Conflict, field, format, args...)
+}
+
 // fileHas refuses what the file has.
 func (r *Rules) fileHas(key mad.PKey, name string) error {
 	p := r.of(key, name)
@@ -251,14 +313,15 @@ func (r *Rules) fileHas(key mad.PKey, name string) error {
 	case p == nil:
 		return nil
 	case p.Key == key.Base():
-		return refuse(Conflict, "pkey", "%s has P_Key %s, as partition %q: change it there", p.Where(), p.Key, p.Name)
+		return r.taken("pkey", p.Name, p.Key, "%s has P_Key %s, as partition %q: change it there", p.Where(), p.Key, p.Name)
 	}
-	return refuse(Conflict, "name", "%s has a partition %q, with P_Key %s: change it there", p.Where(), p.Name, p.Key)
+	return r.taken("name", p.Name, p.Key, "%s has a partition %q, with P_Key %s: change it there", p.Where(), p.Name,
+		p.Key)
 }
 
 func (r *Rules) missing(name string) error {
 	if p := r.of(0, name); p != nil {
-		return refuse(Conflict, "name", "%s has the partition %q: change it there", p.Where(), name)
+		return r.taken("name", p.Name, p.Key, "%s has the partition %q: change it there", p.Where(), name)
 	}
 	return refuse(Missing, "", "there is no partition %q", name)
 }
@@ -350,7 +413,7 @@ func (r *Rules) key(state *registry.State, w *Wanted, was registry.Partition, is
 		return 0, err
 	}
 	if other, taken := state.Partition(key); taken && other.Name != w.Name {
-		return 0, refuse(Conflict, "pkey", "partition %q has P_Key %s already", other.Name, key)
+		return 0, r.taken("pkey", other.Name, key, "partition %q has P_Key %s already", other.Name, key)
 	}
 	return key, nil
 }
@@ -358,20 +421,25 @@ func (r *Rules) key(state *registry.State, w *Wanted, was registry.Partition, is
 // free is the lowest P_Key of the range that is not in use, and has not been for some time.
 func (r *Rules) free(state *registry.State) (mad.PKey, error) {
 	has := newOwner(r.File)
-	for n := int(r.Range[0]); n <= int(r.Range[1]); n++ {
-		key := mad.PKey(n)
-		if _, taken := state.Partition(key); taken || key == partitions.DefaultKey || has.byKey[key] != nil {
-			continue
+	ranges := [][2]mad.PKey{r.Range}
+	if r.User != nil && r.User.Role == rights.Tenant && len(r.User.Scope.Keys) > 0 {
+		ranges = r.User.Scope.Keys
+	}
+	for _, of := range ranges {
+		for key := of[0]; key <= of[1]; key++ {
+			if _, taken := state.Partition(key); taken || key == partitions.DefaultKey || has.byKey[key] != nil {
+				continue
+			}
+			former, was := state.FormerPartition(key)
+			inFile, wasInFile := r.Recent[key]
+			if was && r.Now-former.Since < Reuse || wasInFile && r.Now-inFile < Reuse {
+				continue
+			}
+			return key, nil
 		}
-		former, was := state.FormerPartition(key)
-		inFile, wasInFile := r.Recent[key]
-		if was && r.Now-former.Since < Reuse || wasInFile && r.Now-inFile < Reuse {
-			continue
-		}
-		return key, nil
 	}
 	return 0, refuse(Full, "pkey", "no P_Key from %s to %s is free, or has been free for an hour: name one",
-		r.Range[0], r.Range[1])
+		ranges[0][0], ranges[len(ranges)-1][1])
 }
 
 // order is a change under way.
@@ -380,8 +448,9 @@ type order struct {
 	state   *registry.State
 	number  uint64
 	changes []registry.Change
-	more    int  // members
-	put     bool // the partition itself changes
+	more    int    // members
+	put     bool   // the partition itself changes
+	foreign string // a member that the user may not name; "" for none
 }
 
 func (r *Rules) order(state *registry.State) *order {
@@ -423,13 +492,33 @@ func (o *order) member(key mad.PKey, m *Member) {
 		o.more++
 	}
 	next.Number, next.Since = o.number, o.rules.Now
-	o.do(registry.PutPartitionMember{PartitionMember: next})
+	o.putMember(next)
+}
+
+func (o *order) putMember(m registry.PartitionMember) {
+	if u := o.rules.User; u != nil && !u.Member(m.Port, m.Host) {
+		named := memberOf(&m)
+		o.foreign = named.name()
+	}
+	o.do(registry.PutPartitionMember{PartitionMember: m})
+}
+
+// checkMembers refuses an order that names a member which is not the user's.
+func (o *order) checkMembers() error {
+	if o.foreign == "" {
+		return nil
+	}
+	return refuse(Forbidden, "members", "user %s may not make %s a member: it is not among the hosts and GUIDs of this user",
+		o.rules.User.Name, o.foreign)
 }
 
 // done is the end of an order about a partition.
 func (o *order) done(p registry.Partition, created bool) (*Done, error) {
 	if len(o.changes) == 0 && !o.put {
 		return &Done{Partition: p}, nil
+	}
+	if err := o.checkMembers(); err != nil {
+		return nil, err
 	}
 	count := o.state.Counts()
 	switch {
