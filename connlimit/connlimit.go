@@ -56,7 +56,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 		}
 		peer := peerOf(c)
 		if l.admit(peer) {
-			return &conn{Conn: c, leave: sync.OnceFunc(func() { l.leave(peer) })}, nil
+			return &conn{Conn: c, peer: peer, leave: sync.OnceFunc(func() { l.leave(peer) })}, nil
 		}
 		c.SetDeadline(time.Now().Add(time.Second))
 		c.Write(l.refusal)
@@ -101,7 +101,16 @@ func (l *Listener) leave(peer string) {
 // conn is a counted connection.
 type conn struct {
 	net.Conn
+	peer  string
 	leave func()
+}
+
+// Peer is the peer of a connection that a Listener accepted, such as 10.0.0.7 or "user 0"; "" for another connection.
+func Peer(c net.Conn) string {
+	if c, is := c.(*conn); is {
+		return c.peer
+	}
+	return ""
 }
 
 func (c *conn) Close() error {

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"ibsm/partitions/callers"
+	"ibsm/registry"
+	"ibsm/rights"
 )
 
 // PartitionSource is the partitions of the file and of callers. All methods are safe for concurrent use.
@@ -20,24 +22,23 @@ type PartitionSource interface {
 	// ChangePartition carries an order out, and returns when the change is stored and mirrored. The error may be a
 	// callers.Refusal.
 	ChangePartition(o *PartitionOrder) (*PartitionChanged, error)
-	// Partition is one with its members. With ready it waits, until ctx is done, until the partition is ready.
-	Partition(ctx context.Context, name string, ready bool) (*Partition, error)
+	// Partition is one that a user may see, with its members. With ready it waits, until ctx is done, until the
+	// partition is ready.
+	Partition(ctx context.Context, by *rights.User, name string, ready bool) (*Partition, error)
 	// Partitions are those of the file and then those of callers, by P_Key.
 	Partitions(q *PartitionQuery) (iter.Seq[*Partition], error)
 	// ExportPartitions is those of callers as partitions.conf.
 	ExportPartitions() ([]byte, error)
-	// PartitionHistory are the last changes of those of callers, oldest first.
-	PartitionHistory() ([]PartitionEdit, error)
+	// PartitionHistory are the last changes of those of callers that a user may see, oldest first.
+	PartitionHistory(by *rights.User) ([]PartitionEdit, error)
 }
 
-// PartitionOrder is a change of a partition of callers: one of Put, Edit, Delete and Undo, which needs no Name.
+// PartitionOrder is a change of a partition of callers.
 type PartitionOrder struct {
-	Name   string
-	Put    *callers.Wanted
-	Edit   *callers.Edit
-	Delete bool
-	Undo   uint64 // the number of a change to be taken back
-	Match  callers.Match
+	By *rights.User // who orders it
+	// Decide makes the changes by the rules in force, for By, in a state. It is called once at most, at the order's
+	// turn, by another goroutine, and computes quickly.
+	Decide func(rules *callers.Rules, state *registry.State) (*callers.Done, error)
 	// Strict refuses the order if a host that it names is not known, or the P_Key table of a member is full.
 	Strict bool
 }
@@ -50,6 +51,7 @@ type PartitionChanged struct {
 	ETag    string    `json:"etag,omitempty"`   // the same for If-Match; "" of a partition that is gone
 	Since   time.Time `json:"since,omitzero"`   // of that change
 	Created bool      `json:"created"`
+	Deleted bool      `json:"-"`
 	Changed bool      `json:"changed"` // false if nothing had to be done
 	Put     int       `json:"put"`     // members that were added or changed
 	Removed int       `json:"removed"` // members
@@ -57,8 +59,9 @@ type PartitionChanged struct {
 	Mirrored bool `json:"mirrored"`
 }
 
-// PartitionQuery says which partitions a list has; the zero value is all.
+// PartitionQuery says which partitions a list has. With By alone it is all that the user may see.
 type PartitionQuery struct {
+	By         *rights.User
 	Name, PKey string
 	Host, GUID string // with this member
 	Origin     string // file or caller
@@ -73,21 +76,23 @@ const (
 
 // Partition is a partition with its state.
 type Partition struct {
-	Name     string    `json:"name"`
-	PKey     string    `json:"pkey"`
-	Origin   string    `json:"origin"`             // OfFile or OfCaller
-	Position string    `json:"position,omitempty"` // in the file
-	Note     string    `json:"note,omitempty"`
-	IPoIB    bool      `json:"ipoib"`
-	MTU      int       `json:"mtu,omitempty"`  // of the group, in bytes
-	Rate     float64   `json:"rate,omitempty"` // of the group, in Gb/s
-	SL       uint8     `json:"sl,omitempty"`
-	Scope    uint8     `json:"scope,omitempty"`
-	QKey     string    `json:"qkey,omitempty"`
-	ETag     string    `json:"etag,omitempty"` // of a caller's
-	Number   uint64    `json:"number,omitempty"`
-	Since    time.Time `json:"since,omitzero"`
-	Held     string    `json:"held,omitempty"` // why a caller's is not in force
+	Name     string  `json:"name"`
+	PKey     string  `json:"pkey"`
+	Origin   string  `json:"origin"`             // OfFile or OfCaller
+	Position string  `json:"position,omitempty"` // in the file
+	Note     string  `json:"note,omitempty"`
+	IPoIB    bool    `json:"ipoib"`
+	MTU      int     `json:"mtu,omitempty"`  // of the group, in bytes
+	Rate     float64 `json:"rate,omitempty"` // of the group, in Gb/s
+	SL       uint8   `json:"sl,omitempty"`
+	Scope    uint8   `json:"scope,omitempty"`
+	QKey     string  `json:"qkey,omitempty"`
+	// DeleteWhenEmpty says that a caller's partition goes with its last member.
+	DeleteWhenEmpty bool      `json:"delete_when_empty,omitempty"`
+	ETag            string    `json:"etag,omitempty"` // of a caller's
+	Number          uint64    `json:"number,omitempty"`
+	Since           time.Time `json:"since,omitzero"`
+	Held            string    `json:"held,omitempty"` // why a caller's is not in force
 	// Ready says that all members are applied, or have not been seen.
 	Ready  bool           `json:"ready"`
 	States map[string]int `json:"states"` // number of members by state
@@ -140,26 +145,35 @@ func (s *Server) partitionSource() (PartitionSource, error) {
 
 // putPartition makes a partition what the body says.
 func (s *Server) putPartition(w http.ResponseWriter, r *http.Request) error {
-	o := &PartitionOrder{Name: r.PathValue("name")}
+	var wanted *callers.Wanted
 	err := s.partitionBody(w, r, func(body io.Reader) (err error) {
-		o.Put, err = parseWanted(body, o.Name)
+		wanted, err = parseWanted(body, r.PathValue("name"))
 		return err
 	})
-	return s.changePartition(w, r, o, err)
+	return s.changePartition(w, r, err,
+		func(rules *callers.Rules, state *registry.State, match callers.Match) (*callers.Done, error) {
+			return rules.Put(state, wanted, match)
+		})
 }
 
 // patchPartition adds and removes the members in the body.
 func (s *Server) patchPartition(w http.ResponseWriter, r *http.Request) error {
-	o := &PartitionOrder{Name: r.PathValue("name")}
+	var edit *callers.Edit
 	err := s.partitionBody(w, r, func(body io.Reader) (err error) {
-		o.Edit, err = parseEdit(body)
+		edit, err = parseEdit(body)
 		return err
 	})
-	return s.changePartition(w, r, o, err)
+	return s.changePartition(w, r, err,
+		func(rules *callers.Rules, state *registry.State, match callers.Match) (*callers.Done, error) {
+			return rules.Edit(state, r.PathValue("name"), edit, match)
+		})
 }
 
 func (s *Server) deletePartition(w http.ResponseWriter, r *http.Request) error {
-	return s.changePartition(w, r, &PartitionOrder{Name: r.PathValue("name"), Delete: true}, nil)
+	return s.changePartition(w, r, nil,
+		func(rules *callers.Rules, state *registry.State, match callers.Match) (*callers.Done, error) {
+			return rules.Delete(state, r.PathValue("name"), match)
+		})
 }
 
 // partitionBody parses the body of a request. Long ones are parsed a few at a time.
@@ -182,11 +196,13 @@ func (s *Server) partitionBody(w http.ResponseWriter, r *http.Request, parse fun
 }
 
 // changePartition carries an order out, unless err is set, and replies.
-func (s *Server) changePartition(w http.ResponseWriter, r *http.Request, o *PartitionOrder, err error) error {
+func (s *Server) changePartition(w http.ResponseWriter, r *http.Request, err error,
+	decide func(*callers.Rules, *registry.State, callers.Match) (*callers.Done, error)) error {
 	source, none := s.partitionSource()
 	if err = cmp.Or(none, err); err != nil {
 		return err
 	}
+	o := &PartitionOrder{By: rights.Of(r.Context())}
 	strict := r.URL.Query().Get("strict")
 	if o.Strict = strict == "1" || strict == "true"; !o.Strict && strict != "" && strict != "0" && strict != "false" {
 		return fmt.Errorf("%w: parameter strict=%q: expected true or false", ErrBadRequest, strict)
@@ -194,8 +210,12 @@ func (s *Server) changePartition(w http.ResponseWriter, r *http.Request, o *Part
 	if err = known(r, "strict"); err != nil {
 		return err
 	}
-	if o.Match, err = matchOf(r.Header); err != nil {
+	match, err := matchOf(r.Header)
+	if err != nil {
 		return err
+	}
+	o.Decide = func(rules *callers.Rules, state *registry.State) (*callers.Done, error) {
+		return decide(rules, state, match)
 	}
 	return s.carryOut(w, source, o)
 }
@@ -204,7 +224,7 @@ func (s *Server) changePartition(w http.ResponseWriter, r *http.Request, o *Part
 func (s *Server) carryOut(w http.ResponseWriter, source PartitionSource, o *PartitionOrder) error {
 	done, err := source.ChangePartition(o)
 	if done != nil && (done.Changed || !done.Mirrored) { // also where the error is that the store cannot be written
-		s.logPartition(o, done)
+		s.logPartition(o.By, done)
 	}
 	if err != nil {
 		if errors.Is(err, ErrNotNow) {
@@ -224,21 +244,19 @@ func (s *Server) carryOut(w http.ResponseWriter, source PartitionSource, o *Part
 }
 
 // logPartition logs a change, which is an event then.
-func (s *Server) logPartition(o *PartitionOrder, done *PartitionChanged) {
+func (s *Server) logPartition(by *rights.User, done *PartitionChanged) {
 	what := "changed"
 	switch {
 	case done.Created:
 		what = "created"
-	case o.Delete:
+	case done.Deleted:
 		what = "deleted"
-	case o.Undo != 0:
-		what = "changed back"
 	}
 	log, text := s.cfg.Logger.Info, "a caller's partition was "+what
 	if !done.Mirrored {
 		log, text = s.cfg.Logger.Warn, text+", and no standby has acknowledged it within two seconds"
 	}
-	log(text, "partition", done.Name, "pkey", done.PKey, "number", done.Number, "put", done.Put, "removed", done.Removed)
+	log(text, "by", by.Name, "partition", done.Name, "pkey", done.PKey, "number", done.Number, "put", done.Put, "removed", done.Removed)
 }
 
 // ETag is the tag of the state of a partition after a change.
@@ -292,7 +310,7 @@ func (s *Server) partition(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), time.Duration(cmp.Or(seconds, maxReady/2))*time.Second)
 	defer cancel()
-	p, err := source.Partition(ctx, r.PathValue("name"), wait == "ready")
+	p, err := source.Partition(ctx, rights.Of(ctx), r.PathValue("name"), wait == "ready")
 	if err != nil {
 		return err
 	}
@@ -311,7 +329,7 @@ func (s *Server) partitionList(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	query := r.URL.Query()
-	q := &PartitionQuery{Name: query.Get("name"), PKey: query.Get("pkey"), Host: query.Get("host"),
+	q := &PartitionQuery{By: rights.Of(r.Context()), Name: query.Get("name"), PKey: query.Get("pkey"), Host: query.Get("host"),
 		GUID: query.Get("guid"), Origin: query.Get("origin"), Members: members}
 	if q.Origin != "" && q.Origin != OfFile && q.Origin != OfCaller {
 		return fmt.Errorf("%w: parameter origin=%q: expected %s or %s", ErrBadRequest, q.Origin, OfFile, OfCaller)
@@ -343,4 +361,4 @@ func (s *Server) exportPartitions(w http.ResponseWriter, r *http.Request) error 
 // refusalStatus is the status of each kind of refusal.
 var refusalStatus = map[callers.Kind]int{callers.Wrong: http.StatusBadRequest, callers.Missing: http.StatusNotFound,
 	callers.Conflict: http.StatusConflict, callers.Changed: http.StatusPreconditionFailed,
-	callers.Full: http.StatusInsufficientStorage}
+	callers.Full: http.StatusInsufficientStorage, callers.Forbidden: http.StatusForbidden}

@@ -72,6 +72,9 @@ func parseWanted(r io.Reader, name string) (*callers.Wanted, error) {
 				return err == nil
 			})
 		},
+		"delete_when_empty": func(at string) error {
+			return read(b, at, "true or false", "true", set(&w.DeleteWhenEmpty))
+		},
 		"members": func(at string) (err error) {
 			w.Members, err = b.members(at)
 			return err

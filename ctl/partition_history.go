@@ -8,6 +8,10 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"ibsm/partitions/callers"
+	"ibsm/registry"
+	"ibsm/rights"
 )
 
 // PartitionEdit is a change of a partition of callers that is remembered.
@@ -35,7 +39,7 @@ func (s *Server) partitionEdits(w http.ResponseWriter, r *http.Request) error {
 	if err = cmp.Or(err, known(r)); err != nil {
 		return err
 	}
-	edits, err := source.PartitionHistory()
+	edits, err := source.PartitionHistory(rights.Of(r.Context()))
 	if err != nil {
 		return err
 	}
@@ -53,7 +57,10 @@ func (s *Server) undoPartition(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.carryOut(w, source, &PartitionOrder{Undo: undo})
+	return s.carryOut(w, source, &PartitionOrder{By: rights.Of(r.Context()),
+		Decide: func(rules *callers.Rules, state *registry.State) (*callers.Done, error) {
+			return rules.Undo(state, undo)
+		}})
 }
 
 // PartitionHistory requests the last changes of partitions of callers.

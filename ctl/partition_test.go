@@ -17,6 +17,7 @@ import (
 	"ibsm/partitions"
 	"ibsm/partitions/callers"
 	"ibsm/registry"
+	"ibsm/rights"
 )
 
 // callersOf is a PartitionSource without a subnet: it carries orders out in a registry.
@@ -31,15 +32,8 @@ func (s *callersOf) ChangePartition(o *ctl.PartitionOrder) (*ctl.PartitionChange
 	if s.answer != nil {
 		return nil, s.answer
 	}
-	done, err := (*callers.Done)(nil), error(nil)
-	switch state := &s.reg.State; {
-	case o.Put != nil:
-		done, err = s.rules.Put(state, o.Put, o.Match)
-	case o.Edit != nil:
-		done, err = s.rules.Edit(state, o.Name, o.Edit, o.Match)
-	default:
-		done, err = s.rules.Delete(state, o.Name, o.Match)
-	}
+	s.rules.User = o.By
+	done, err := o.Decide(&s.rules, &s.reg.State)
 	if err != nil {
 		return nil, err
 	}
@@ -48,12 +42,12 @@ func (s *callersOf) ChangePartition(o *ctl.PartitionOrder) (*ctl.PartitionChange
 			return nil, err
 		}
 	}
-	return &ctl.PartitionChanged{Name: o.Name, PKey: done.Partition.Key.String(), Number: done.Partition.Number,
-		ETag: ctl.ETag(done.Partition.Number), Created: done.Created, Changed: len(done.Changes) > 0,
+	return &ctl.PartitionChanged{Name: done.Partition.Name, PKey: done.Partition.Key.String(), Number: done.Partition.Number,
+		ETag: ctl.ETag(done.Partition.Number), Created: done.Created, Deleted: done.Deleted, Changed: len(done.Changes) > 0,
 		Mirrored: !s.lost}, nil
 }
 
-func (s *callersOf) Partition(_ context.Context, name string, _ bool) (*ctl.Partition, error) {
+func (s *callersOf) Partition(_ context.Context, _ *rights.User, name string, _ bool) (*ctl.Partition, error) {
 	p, is := s.reg.PartitionNamed(name)
 	if !is {
 		return nil, fmt.Errorf("%w: there is no partition %q", ctl.ErrNotFound, name)
@@ -73,7 +67,7 @@ func (s *callersOf) Partitions(*ctl.PartitionQuery) (iter.Seq[*ctl.Partition], e
 
 func (s *callersOf) ExportPartitions() ([]byte, error) { return callers.Export(&s.reg.State), nil }
 
-func (s *callersOf) PartitionHistory() ([]ctl.PartitionEdit, error) {
+func (s *callersOf) PartitionHistory(*rights.User) ([]ctl.PartitionEdit, error) {
 	return nil, ctl.ErrNotNow
 }
 

@@ -13,6 +13,7 @@ import (
 	"ibsm/connlimit"
 	"ibsm/opensm/names"
 	"ibsm/priority"
+	"ibsm/rights"
 )
 
 // Config of a Server.
@@ -145,6 +146,9 @@ func (s *Server) Serve(ctx context.Context, on Listeners) error {
 			continue
 		}
 		srv := s.httpServer(ctx, l.Handler)
+		if l.Listener == on.Control {
+			srv.ConnContext = withPeer
+		}
 		tasks.Go(func() {
 			defer context.AfterFunc(ctx, func() { srv.Close() })()
 			ended <- srv.Serve(connlimit.New(l.Listener, limits, busy, l.Counters))
@@ -159,6 +163,11 @@ func (s *Server) Serve(ctx context.Context, on Listeners) error {
 		}
 		return err
 	}
+}
+
+// withPeer gives the user at the other end of the control socket all rights: the socket's mode says who that may be.
+func withPeer(ctx context.Context, c net.Conn) context.Context {
+	return rights.With(ctx, &rights.User{Name: connlimit.Peer(c), Role: rights.Admin})
 }
 
 // only is the handler of one request.

@@ -262,8 +262,8 @@ func (r *reader) text(most int) string {
 func (r *reader) partition() Partition {
 	return Partition{
 		Key: mad.PKey(r.u16()), Name: r.text(MaxPartitionName), Note: r.text(MaxPartitionNote), IPoIB: r.flag(),
-		MTU: mad.MTU(r.u8()), Rate: mad.Rate(r.u8()), SL: r.u8(), Scope: r.u8(), QKey: r.u32(), DeleteWhenEmpty: r.flag(), Number: r.u64(),
-		Since: int64(r.u64()),
+		MTU: mad.MTU(r.u8()), Rate: mad.Rate(r.u8()), SL: r.u8(), Scope: r.u8(), QKey: r.u32(),
+		DeleteWhenEmpty: r.flag(), Number: r.u64(), Since: int64(r.u64()),
 	}
 }
 

@@ -88,7 +88,7 @@ func (r Role) May(right Right) bool {
 	return right == Anyone || int(r) < len(rightsOf) && slices.Contains(rightsOf[r], right)
 }
 
-// User is a user whose credential was checked. It is immutable.
+// User is a user whose credential was checked. It is immutable. nil is one without rights.
 type User struct {
 	Name  string
 	Role  Role
@@ -96,17 +96,34 @@ type User struct {
 }
 
 // May reports whether the user has a right.
-func (u *User) May(right Right) bool { return u.Role.May(right) }
+func (u *User) May(right Right) bool {
+	if u == nil {
+		return right == Anyone
+	}
+	return u.Role.May(right)
+}
 
 // Partition reports whether a partition is the user's: every one, unless the user is a tenant. key is 0 for a partition
 // of which only the name is known.
 func (u *User) Partition(name string, key mad.PKey) bool {
-	return u.Role != Tenant || u.Scope.partition(name, key.Base())
+	switch {
+	case !u.May(ReadOwn):
+		return false
+	case u.Role == Tenant:
+		return u.Scope.partition(name, key.Base())
+	}
+	return true
 }
 
 // Member reports whether the user may name a port by its GUID, or a host by its name: the other one is zero.
 func (u *User) Member(port mad.GUID, host string) bool {
-	return u.Role != Tenant || host != "" && matchesAny(u.Scope.Hosts, host) || port != 0 && u.Scope.GUIDs.has(port)
+	switch {
+	case !u.May(ReadOwn):
+		return false
+	case u.Role == Tenant:
+		return host != "" && matchesAny(u.Scope.Hosts, host) || port != 0 && u.Scope.GUIDs.has(port)
+	}
+	return true
 }
 
 // Scope is what a tenant may name. The zero Scope is nothing.
@@ -167,7 +184,8 @@ func parse[T cmp.Ordered](text, expected string, one func(string) (T, bool)) (of
 
 // CheckPattern reports a pattern of names that is not valid.
 func CheckPattern(pattern string) error {
-	if pattern == "" || len(pattern) > 64 || strings.ContainsFunc(pattern, func(c rune) bool { return c <= ' ' || c > '~' }) {
+	outside := func(c rune) bool { return c <= ' ' || c > '~' }
+	if pattern == "" || len(pattern) > 64 || strings.ContainsFunc(pattern, outside) {
 		return fmt.Errorf("%q is not a pattern of names: expected 1 to 64 characters without blanks, such as tenant7-*",
 			pattern)
 	}
@@ -205,10 +223,10 @@ type userKey struct{}
 // With is a context of a request of a user.
 func With(ctx context.Context, u *User) context.Context { return context.WithValue(ctx, userKey{}, u) }
 
-// Of is the user of a request; one without rights where the context has none.
+// Of is the user of a request; nil where the context has none.
 func Of(ctx context.Context) *User {
 	if u, is := ctx.Value(userKey{}).(*User); is {
 		return u
 	}
-	return &User{}
+	return nil
 }

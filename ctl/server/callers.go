@@ -16,6 +16,7 @@ import (
 	"ibsm/partitions"
 	"ibsm/partitions/callers"
 	"ibsm/registry"
+	"ibsm/rights"
 	"ibsm/sa"
 	"ibsm/topo"
 )
@@ -55,12 +56,11 @@ func (d *Server) ChangePartition(o *ctl.PartitionOrder) (*ctl.PartitionChanged, 
 	if s != nil {
 		rules.Claimed = s.claimed
 	}
-	out := &ctl.PartitionChanged{Name: o.Name}
 	answers := make(chan sa.PartitionAnswer, 1)
 	shell.Order(sa.PartitionOrder{Mirrored: rules.Mirrored, Answer: func(a sa.PartitionAnswer) { answers <- a },
 		Decide: func(state *registry.State, now int64) (*callers.Done, error) {
-			rules.Now = now
-			done, err := decide(&rules.Rules, state, o)
+			rules.Now, rules.User = now, cmp.Or(o.By, new(rights.User))
+			done, err := o.Decide(&rules.Rules, state)
 			if err == nil && o.Strict {
 				err = s.strict(state, done)
 			}
@@ -68,46 +68,30 @@ func (d *Server) ChangePartition(o *ctl.PartitionOrder) (*ctl.PartitionChanged, 
 		}})
 	select {
 	case a := <-answers:
-		return changed(out, &a)
+		return changed(&a)
 	case <-time.After(partitionPatience):
 		return nil, fmt.Errorf("%w: the manager does not answer: the partition may have been changed or not", ctl.ErrNotNow)
 	}
 }
 
-// decide makes the changes of an order.
-func decide(rules *callers.Rules, state *registry.State, o *ctl.PartitionOrder) (*callers.Done, error) {
-	switch {
-	case o.Put != nil:
-		return rules.Put(state, o.Put, o.Match)
-	case o.Edit != nil:
-		return rules.Edit(state, o.Name, o.Edit, o.Match)
-	case o.Undo != 0:
-		return rules.Undo(state, o.Undo)
-	}
-	return rules.Delete(state, o.Name, o.Match)
-}
-
 // changed is the reply to an order that was answered.
-func changed(out *ctl.PartitionChanged, a *sa.PartitionAnswer) (*ctl.PartitionChanged, error) {
+func changed(a *sa.PartitionAnswer) (*ctl.PartitionChanged, error) {
+	var out *ctl.PartitionChanged
 	if a.Done != nil {
 		p := &a.Done.Partition
-		out.Name = cmp.Or(out.Name, p.Name)
-		out.Created, out.Changed, out.Mirrored = a.Done.Created, len(a.Done.Changes) > 0, !a.Unmirrored
+		out = &ctl.PartitionChanged{Name: p.Name, Created: a.Done.Created, Deleted: a.Done.Deleted,
+			Changed: len(a.Done.Changes) > 0, Mirrored: !a.Unmirrored}
 		if p.Key != 0 {
 			out.PKey, out.Number, out.Since = p.Key.String(), p.Number, time.Unix(p.Since, 0).UTC()
 		}
-		deleted := false
 		for _, c := range a.Done.Changes {
 			if e, is := c.(registry.PutPartitionEdit); is {
 				out.Put, out.Removed = int(e.Put), int(e.Removed)
-				deleted = e.PartitionEdit.Kind == registry.PartitionDeleted
 			}
 		}
-		if p.Key != 0 && !deleted {
+		if p.Key != 0 && !out.Deleted {
 			out.ETag = ctl.ETag(p.Number)
 		}
-	} else {
-		out = nil
 	}
 	for _, busy := range []error{sa.ErrNotMaster, sa.ErrNotMirrored, sa.ErrNotStored, sa.ErrBusy} {
 		if errors.Is(a.Err, busy) {
@@ -215,12 +199,12 @@ func (s *subnet) keysWith(state *registry.State, p topo.PortIdx, m *registry.Par
 }
 
 // Partition is a partition with its members, when it is ready if that is awaited.
-func (d *Server) Partition(ctx context.Context, name string, ready bool) (*ctl.Partition, error) {
+func (d *Server) Partition(ctx context.Context, by *rights.User, name string, ready bool) (*ctl.Partition, error) {
 	for {
 		d.mu.Lock()
 		next := d.nextView
 		d.mu.Unlock()
-		p, err := d.partitionNamed(name)
+		p, err := d.partitionNamed(by, name)
 		if err != nil || !ready || p.Ready {
 			return p, err
 		}
@@ -233,18 +217,21 @@ func (d *Server) Partition(ctx context.Context, name string, ready bool) (*ctl.P
 }
 
 // partitionNamed is the partition with a name: a caller's, or one of the file.
-func (d *Server) partitionNamed(name string) (*ctl.Partition, error) {
+func (d *Server) partitionNamed(by *rights.User, name string) (*ctl.Partition, error) {
 	l, err := d.partitionLister(true)
 	if err != nil {
 		return nil, err
 	}
-	if p, is := l.state.PartitionNamed(name); is {
+	if p, is := l.state.PartitionNamed(name); is && by.Partition(p.Name, p.Key) {
 		return l.ofCaller(&p), nil
 	}
 	var found *partitions.Partition
 	var names []string
 	for i := range l.file() {
 		p := &l.file()[i]
+		if !by.Partition(p.Name, p.Key) {
+			continue
+		}
 		names = append(names, p.Name)
 		switch {
 		case p.Name != name:
@@ -260,7 +247,9 @@ func (d *Server) partitionNamed(name string) (*ctl.Partition, error) {
 		return l.ofFile(found), nil
 	}
 	for p := range l.state.Partitions() {
-		names = append(names, p.Name)
+		if by.Partition(p.Name, p.Key) {
+			names = append(names, p.Name)
+		}
 	}
 	return nil, fmt.Errorf("%w: there is no partition %q%s", ctl.ErrNotFound, name, diag.Meant(name, names))
 }

@@ -11,6 +11,7 @@ import (
 	"ibsm/partitions"
 	"ibsm/partitions/callers"
 	"ibsm/registry"
+	"ibsm/rights"
 	"ibsm/topo"
 )
 
@@ -61,7 +62,8 @@ func (l *partitionLister) file() []partitions.Partition {
 func (l *partitionLister) ofCaller(p *registry.Partition) *ctl.Partition {
 	out := &ctl.Partition{Name: p.Name, PKey: p.Key.String(), Origin: ctl.OfCaller, Note: p.Note, IPoIB: p.IPoIB,
 		MTU: p.MTU.Bytes(), Rate: p.Rate.Gbps(), SL: p.SL, Scope: p.Scope, ETag: ctl.ETag(p.Number), Number: p.Number,
-		Since: time.Unix(p.Since, 0).UTC(), Held: l.facts.Held(p), States: map[string]int{}}
+		Since: time.Unix(p.Since, 0).UTC(), Held: l.facts.Held(p), States: map[string]int{},
+		DeleteWhenEmpty: p.DeleteWhenEmpty}
 	if p.QKey != 0 {
 		out.QKey = fmt.Sprintf("0x%04x", p.QKey)
 	}
@@ -160,6 +162,7 @@ func (l *partitionLister) holder(p topo.PortIdx, key mad.PKey) ctl.PartitionMemb
 // partitionFilter selects partitions.
 type partitionFilter struct {
 	*partitionLister
+	by      *rights.User
 	name    string
 	key     mad.PKey               // 0 for any
 	members [][]registry.MemberKey // the partition has one of each
@@ -168,7 +171,7 @@ type partitionFilter struct {
 
 // filter is the filter of a query.
 func (l *partitionLister) filter(q *ctl.PartitionQuery) (*partitionFilter, error) {
-	f := &partitionFilter{partitionLister: l, name: q.Name}
+	f := &partitionFilter{partitionLister: l, by: q.By, name: q.Name}
 	if q.PKey != "" {
 		n, err := strconv.ParseUint(q.PKey, 0, 16)
 		if f.key = mad.PKey(n).Base(); err != nil || f.key == 0 {
@@ -205,7 +208,7 @@ func (f *partitionFilter) member(k registry.MemberKey) {
 }
 
 func (f *partitionFilter) selects(name string, key mad.PKey) bool {
-	return (f.name == "" || f.name == name) && (f.key == 0 || f.key == key)
+	return (f.name == "" || f.name == name) && (f.key == 0 || f.key == key) && f.by.Partition(name, key)
 }
 
 func (f *partitionFilter) caller(p *registry.Partition) bool {

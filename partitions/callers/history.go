@@ -101,7 +101,8 @@ func (r *Rules) Undo(state *registry.State, number uint64) (*Done, error) {
 	case !is:
 		kind = registry.PartitionCreated
 	}
-	return &Done{Changes: o.remembered(o.changes, &next, kind), Partition: next, Created: exists && !is}, nil
+	return &Done{Changes: o.remembered(o.changes, &next, kind), Partition: next, Created: exists && !is,
+		Deleted: !exists}, nil
 }
 
 // undo makes the Changes that take an edit back, of a partition as it is now, and returns what it becomes.

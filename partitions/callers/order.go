@@ -127,6 +127,7 @@ type Done struct {
 	Changes   []registry.Change // none if the State is as ordered already
 	Partition registry.Partition
 	Created   bool
+	Deleted   bool
 }
 
 // CheckName reports a name that a partition of callers cannot have: it must be a word of partitions.conf and a part of
@@ -174,7 +175,7 @@ func (r *Rules) Put(state *registry.State, want *Wanted, match Match) (*Done, er
 		}
 	}
 	if want.DeleteWhenEmpty && len(members) == 0 {
-		return r.deleted(state, was, is)
+		return r.deleted(state, want.Name)
 	}
 	o := r.order(state)
 	if is && was.Key != key {
@@ -231,7 +232,7 @@ func (r *Rules) Edit(state *registry.State, name string, edit *Edit, match Match
 		o.member(was.Key, &add[i])
 	}
 	if was.DeleteWhenEmpty && len(add) == 0 && len(removed) > 0 && len(removed) == count(state.PartitionMembers(was.Key)) {
-		return r.deleted(state, was, true)
+		return r.deleted(state, name)
 	}
 	return o.done(was, false)
 }
@@ -259,19 +260,20 @@ func (r *Rules) Delete(state *registry.State, name string, match Match) (*Done, 
 			return nil, r.taken("name", p.Name, p.Key, "%s has the partition %q: change it there", p.Where(), name)
 		}
 	}
-	return r.deleted(state, was, is)
+	return r.deleted(state, name)
 }
 
 // deleted is the end of an order that deletes a partition, if there is one.
-func (r *Rules) deleted(state *registry.State, was registry.Partition, is bool) (*Done, error) {
+func (r *Rules) deleted(state *registry.State, name string) (*Done, error) {
+	was, is := state.PartitionNamed(name)
 	if !is {
-		return &Done{}, nil
+		return &Done{Partition: registry.Partition{Name: name}}, nil
 	}
 	o := r.order(state)
 	o.do(registry.DeletePartition{FormerPartition: registry.FormerPartition{Key: was.Key, Number: o.number,
 		Since: r.Now}})
 	was.Number, was.Since = o.number, r.Now
-	return &Done{Changes: o.remembered(o.changes, &was, registry.PartitionDeleted), Partition: was}, nil
+	return &Done{Changes: o.remembered(o.changes, &was, registry.PartitionDeleted), Partition: was, Deleted: true}, nil
 }
 
 func (m *Match) check(name string, was registry.Partition, is bool) error {
