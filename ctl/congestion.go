@@ -1,7 +1,6 @@
 package ctl
 
 import (
-	"cmp"
 	"net/http"
 	"time"
 )
@@ -33,7 +32,7 @@ type PortOf struct {
 }
 
 func (s *Server) congestions(r *http.Request) (any, error) {
-	if err := cmp.Or(known(r), s.counterSource()); err != nil {
+	if err := s.counterSource(); err != nil {
 		return nil, err
 	}
 	return s.cfg.Counters.Congestions(r.Context())

@@ -1,7 +1,6 @@
 package ctl
 
 import (
-	"cmp"
 	"net/http"
 )
 
@@ -48,7 +47,7 @@ type CongestionAttribute struct {
 }
 
 func (s *Server) congestionControl(r *http.Request) (any, error) {
-	if err := cmp.Or(known(r), has(s.cfg.CongestionControl != nil, "congestion control")); err != nil {
+	if err := has(s.cfg.CongestionControl != nil, "congestion control"); err != nil {
 		return nil, err
 	}
 	return s.cfg.CongestionControl(r.Context())

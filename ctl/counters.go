@@ -180,14 +180,14 @@ const mostTop = 10000
 func (s *Server) counterSource() error { return has(s.cfg.Counters != nil, "performance manager") }
 
 func (s *Server) counterStatus(r *http.Request) (any, error) {
-	if err := cmp.Or(known(r), s.counterSource()); err != nil {
+	if err := s.counterSource(); err != nil {
 		return nil, err
 	}
 	return s.cfg.Counters.CounterStatus(r.Context())
 }
 
 func (s *Server) sickLinks(r *http.Request) (any, error) {
-	if err := cmp.Or(known(r), s.counterSource()); err != nil {
+	if err := s.counterSource(); err != nil {
 		return nil, err
 	}
 	return s.cfg.Counters.SickLinks(r.Context())
@@ -198,7 +198,7 @@ const maxIsolation = 10 * 365 * 24 * time.Hour
 
 func (s *Server) isolateLink(r *http.Request) (any, error) {
 	last, wrong := number(r, "seconds", 32)
-	if err := cmp.Or(known(r, "port", "seconds"), wrong, s.counterSource()); err != nil {
+	if err := cmp.Or(wrong, s.counterSource()); err != nil {
 		return nil, err
 	}
 	port := r.URL.Query().Get("port")
@@ -210,7 +210,7 @@ func (s *Server) isolateLink(r *http.Request) (any, error) {
 }
 
 func (s *Server) healLink(r *http.Request) (any, error) {
-	if err := cmp.Or(known(r, "port"), s.counterSource()); err != nil {
+	if err := s.counterSource(); err != nil {
 		return nil, err
 	}
 	port := r.URL.Query().Get("port")
@@ -223,7 +223,7 @@ func (s *Server) healLink(r *http.Request) (any, error) {
 
 func (s *Server) counters(w http.ResponseWriter, r *http.Request) error {
 	brief, wrong := flag(r, "brief")
-	if err := cmp.Or(known(r, "port", "brief"), wrong, s.counterSource()); err != nil {
+	if err := cmp.Or(wrong, s.counterSource()); err != nil {
 		return err
 	}
 	rows, err := s.cfg.Counters.Counters(r.Context(), r.URL.Query().Get("port"), brief)
@@ -237,7 +237,7 @@ func (s *Server) counters(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) topCounters(r *http.Request) (any, error) {
 	most, wrong := number(r, "most", 32)
 	by := Top(r.URL.Query().Get("by"))
-	if err := cmp.Or(known(r, "by", "most"), wrong, s.counterSource()); err != nil {
+	if err := cmp.Or(wrong, s.counterSource()); err != nil {
 		return nil, err
 	}
 	if !slices.Contains(Tops(), by) {
@@ -250,7 +250,7 @@ func (s *Server) topCounters(r *http.Request) (any, error) {
 }
 
 func (s *Server) clearCounters(r *http.Request) (any, error) {
-	if err := cmp.Or(known(r, "port"), s.counterSource()); err != nil {
+	if err := s.counterSource(); err != nil {
 		return nil, err
 	}
 	port := r.URL.Query().Get("port")

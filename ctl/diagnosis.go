@@ -42,13 +42,9 @@ type Reason struct {
 // diagnose answers about all ports that are not Active, about a port or node, or about a
 // pair of ports.
 func (s *Server) diagnose(w http.ResponseWriter, r *http.Request) error {
-	err := known(r, "port", "other")
 	port, other := r.URL.Query().Get("port"), r.URL.Query().Get("other")
-	if err == nil && port == "" && other != "" {
-		err = fmt.Errorf("%w: parameter other requires parameter port", ErrBadRequest)
-	}
-	if err != nil {
-		return hint(err, "each is a LID, GUID, GID, NodeDescription or NODE:PORT")
+	if port == "" && other != "" {
+		return hint(fmt.Errorf("%w: parameter other requires parameter port", ErrBadRequest), "each is a LID, GUID, GID, NodeDescription or NODE:PORT")
 	}
 	sub, err := s.named(w, r)
 	if err != nil {

@@ -34,7 +34,6 @@ func (s *Server) drain(r *http.Request) (any, error) {
 	if err == nil {
 		o.All, err = flag(r, "all")
 	}
-	err = cmp.Or(known(r, "switch...", "seconds", "all"), err)
 	if err == nil && ((len(o.Switches) == 0) != o.All || o.All && !o.Undrain) {
 		err = hint(fmt.Errorf("%w: expected switch=SWITCH or switch=SWITCH:PORT, which may be repeated", ErrBadRequest),
 			"undrain also takes all=1")

@@ -11,9 +11,10 @@ import (
 	"strings"
 
 	"ibsm/conf/diag"
+	"ibsm/rights"
 )
 
-func (s *Server) status(r *http.Request) (any, error) { return s.cfg.Source.Status(), known(r) }
+func (s *Server) status(r *http.Request) (any, error) { return s.cfg.Source.Status(), nil }
 
 // subnet returns the subnet.
 func (s *Server) subnet() (Subnet, error) {
@@ -25,12 +26,9 @@ func (s *Server) subnet() (Subnet, error) {
 	return sub, nil
 }
 
-func (s *Server) saStats(r *http.Request) (any, error) { return s.cfg.Source.SAStats(), known(r) }
+func (s *Server) saStats(r *http.Request) (any, error) { return s.cfg.Source.SAStats(), nil }
 
-func (s *Server) list(w http.ResponseWriter, r *http.Request, l List, filter []string) error {
-	if err := known(r, filter...); err != nil {
-		return err
-	}
+func (s *Server) list(w http.ResponseWriter, r *http.Request, l List) error {
 	sub, err := s.subnet()
 	if err != nil {
 		return err
@@ -49,18 +47,17 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, l List, filter []s
 	if err != nil {
 		return err
 	}
+	if l == Hosts {
+		rows = ownHosts(rights.Of(r.Context()), rows)
+	}
 	sendList(w, string(l), fmt.Sprintf(`"generation":%d`, sub.Generation()), rows)
 	return nil
 }
 
 func (s *Server) path(r *http.Request) (any, error) {
-	err := known(r, "from", "to")
 	from, to := r.URL.Query().Get("from"), r.URL.Query().Get("to")
-	if err == nil && (from == "" || to == "") {
-		err = fmt.Errorf("%w: parameters from and to are required", ErrBadRequest)
-	}
-	if err != nil {
-		return nil, hint(err, "each is a LID, GUID, GID or NodeDescription")
+	if from == "" || to == "" {
+		return nil, hint(fmt.Errorf("%w: parameters from and to are required", ErrBadRequest), "each is a LID, GUID, GID or NodeDescription")
 	}
 	sub, err := s.subnet()
 	if err != nil {
@@ -71,9 +68,6 @@ func (s *Server) path(r *http.Request) (any, error) {
 
 func (s *Server) dump(w http.ResponseWriter, r *http.Request) error {
 	kind := r.PathValue("kind")
-	if err := known(r); err != nil {
-		return err
-	}
 	sub, err := s.named(w, r)
 	if err != nil {
 		return err
@@ -93,20 +87,20 @@ func (s *Server) dump(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) sweep(w http.ResponseWriter, r *http.Request) error {
-	o, err := cmp.Or(Order(r.URL.Query().Get("kind")), HeavySweep), known(r, "kind")
+	o := cmp.Or(Order(r.URL.Query().Get("kind")), HeavySweep)
 	if o != LightSweep && o != HeavySweep {
-		err = fmt.Errorf("%w: parameter kind=%q: expected light or heavy", ErrBadRequest, o)
+		return fmt.Errorf("%w: parameter kind=%q: expected light or heavy", ErrBadRequest, o)
 	}
-	return s.order(w, r, o, err)
+	return s.order(w, r, o)
 }
 
 func (s *Server) reroute(w http.ResponseWriter, r *http.Request) error {
-	return s.order(w, r, Reroute, known(r))
+	return s.order(w, r, Reroute)
 }
 
 // capture records a heavy sweep, and answers with the file.
 func (s *Server) capture(w http.ResponseWriter, r *http.Request) error {
-	if err := cmp.Or(known(r), has(s.cfg.Capture != nil, "recorder of packets")); err != nil {
+	if err := has(s.cfg.Capture != nil, "recorder of packets"); err != nil {
 		return err
 	}
 	s.cfg.Logger.Info("capture requested over the control socket")
@@ -130,11 +124,8 @@ type Accepted struct {
 	Events uint64 `json:"events"`
 }
 
-// order passes a request for a sweep on, unless err is set.
-func (s *Server) order(w http.ResponseWriter, r *http.Request, o Order, err error) error {
-	if err != nil {
-		return err
-	}
+// order passes a request for a sweep on.
+func (s *Server) order(w http.ResponseWriter, r *http.Request, o Order) error {
 	ctx, cancel := context.WithTimeout(r.Context(), s.cfg.Patience)
 	defer cancel()
 	done := &Accepted{o, s.cfg.Events.Last()}
@@ -150,7 +141,7 @@ func (s *Server) order(w http.ResponseWriter, r *http.Request, o Order, err erro
 // plan answers with a plan, when it has its turn.
 func (s *Server) plan(w http.ResponseWriter, r *http.Request) error {
 	reroute, err := flag(r, "reroute")
-	if err := cmp.Or(known(r, "reroute", "engine", "without...", "security"), err); err != nil {
+	if err != nil {
 		return err
 	}
 	q := PlanQuery{Reroute: reroute, Without: r.URL.Query()["without"]}
@@ -238,7 +229,7 @@ func (f Finding) String() string {
 
 // reload reloads the configuration.
 func (s *Server) reload(r *http.Request) (any, error) {
-	if err := cmp.Or(known(r), has(s.cfg.Reload != nil, "configuration")); err != nil {
+	if err := has(s.cfg.Reload != nil, "configuration"); err != nil {
 		return nil, err
 	}
 	s.cfg.Logger.Info("configuration reload requested over the control socket")
@@ -251,7 +242,7 @@ type Configuration struct {
 }
 
 func (s *Server) config(r *http.Request) (any, error) {
-	if err := cmp.Or(known(r), has(s.cfg.Settings != nil, "configuration")); err != nil {
+	if err := has(s.cfg.Settings != nil, "configuration"); err != nil {
 		return nil, err
 	}
 	return &Configuration{s.cfg.Settings()}, nil
@@ -271,7 +262,7 @@ func (s *Server) logLevel(*http.Request) (any, error) {
 
 func (s *Server) setLogLevel(r *http.Request) (any, error) {
 	flags, err := number(r, "flags", 8)
-	if err = cmp.Or(known(r, "flags"), err); err == nil && r.URL.Query().Get("flags") == "" {
+	if err == nil && r.URL.Query().Get("flags") == "" {
 		err = fmt.Errorf("%w: parameter flags is required", ErrBadRequest)
 	}
 	if err != nil {

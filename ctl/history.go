@@ -63,7 +63,7 @@ type DiffRow struct {
 }
 
 func (s *Server) generations(w http.ResponseWriter, r *http.Request) error {
-	if err := cmp.Or(known(r), has(s.cfg.Generations != nil, "history")); err != nil {
+	if err := has(s.cfg.Generations != nil, "history"); err != nil {
 		return err
 	}
 	sendList(w, "generations", "", slices.Values(s.cfg.Generations()))
@@ -73,7 +73,7 @@ func (s *Server) generations(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) diff(w http.ResponseWriter, r *http.Request) error {
 	from, wrong := number(r, "from", 64)
 	to, wrongToo := number(r, "to", 64)
-	if err := cmp.Or(known(r, "from", "to"), wrong, wrongToo, has(s.cfg.Diff != nil, "history")); err != nil {
+	if err := cmp.Or(wrong, wrongToo, has(s.cfg.Diff != nil, "history")); err != nil {
 		return err
 	}
 	d, err := s.cfg.Diff(from, to)

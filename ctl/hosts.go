@@ -1,6 +1,11 @@
 package ctl
 
-import "ibsm/mad"
+import (
+	"iter"
+
+	"ibsm/mad"
+	"ibsm/rights"
+)
 
 // Hosts is a list of Host, by name; those without a name come last. With Filter.Name it has the hosts of a name or of a
 // pattern, as partitions.conf has them, such as node[001-100]. It takes no other Filter.
@@ -40,4 +45,28 @@ type HostLeaf struct {
 	Node string `json:"node"` // GUID
 	Desc string `json:"desc"`
 	Port uint8  `json:"port"`
+}
+
+// ownHosts are the rows of Hosts that a user may see: of another host it sees ports with a GUID of its own alone.
+func ownHosts(u *rights.User, rows iter.Seq[any]) iter.Seq[any] {
+	return func(yield func(any) bool) {
+		for row := range rows {
+			h := *row.(*Host)
+			if !u.Member(0, h.Name) {
+				all := h.Ports
+				h.Ports = nil
+				for _, p := range all {
+					if guid, err := mad.ParseGUID(p.GUID); err == nil && u.Member(guid, "") {
+						h.Ports = append(h.Ports, p)
+					}
+				}
+				if len(h.Ports) == 0 {
+					continue
+				}
+			}
+			if !yield(&h) {
+				return
+			}
+		}
+	}
 }

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"ibsm/opensm/names"
+	"ibsm/rights"
 )
 
 // TCPClient is a Client of a server that a test has elsewhere.
@@ -164,13 +165,14 @@ func FuzzRequest(f *testing.F) {
 		Metrics: func(http.ResponseWriter, *http.Request) error {
 			return ErrBadRequest
 		}})
-	routes := server.count(server.routes())
+	routes := server.Patient(server.handler(server.Routes(), true))
 	f.Fuzz(func(t *testing.T, isPost bool, target string) {
 		method := http.MethodGet
 		if isPost {
 			method = http.MethodPost
 		}
-		ctx, cancel := context.WithCancel(context.Background())
+		admin := rights.With(context.Background(), &rights.User{Role: rights.Admin})
+		ctx, cancel := context.WithCancel(admin)
 		cancel() // so that nobody follows for ever
 		req, err := http.NewRequestWithContext(ctx, method, target, nil)
 		if err != nil || !strings.HasPrefix(target, "/") {

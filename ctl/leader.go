@@ -1,14 +1,13 @@
 package ctl
 
 import (
-	"cmp"
 	"net/http"
 )
 
 // leader answers in one word where the manager stands: status 200 on the master whose SA answers, else 503. It answers
 // HEAD as well. The status 503 is an answer, and is not counted as an error.
 func (s *Server) leader(w http.ResponseWriter, r *http.Request) error {
-	if err := cmp.Or(known(r), has(s.cfg.Leader != nil, "election")); err != nil {
+	if err := has(s.cfg.Leader != nil, "election"); err != nil {
 		return err
 	}
 	word, leads := s.cfg.Leader()

@@ -123,6 +123,12 @@ type MemberPort struct {
 	Why   string `json:"why,omitempty"`
 }
 
+// PartitionPatch is the body of a PATCH.
+type PartitionPatch struct {
+	Add    []PartitionMember `json:"add,omitempty"`
+	Remove []PartitionMember `json:"remove,omitempty"`
+}
+
 const partitionPath = "/v1/partition/"
 
 // Limits of requests about partitions of callers.
@@ -131,12 +137,6 @@ const (
 	maxReady         = 60       // seconds that a request may wait for a partition
 	maxReadyWaits    = 16       // such requests at a time: they hold connections
 )
-
-// takesPartition reports whether a request has a partition as its body.
-func takesPartition(r *http.Request) bool {
-	return (r.Method == http.MethodPut || r.Method == http.MethodPatch) &&
-		strings.HasPrefix(r.URL.Path, partitionPath)
-}
 
 // partitionSource returns the Source of partitions.
 func (s *Server) partitionSource() (PartitionSource, error) {
@@ -207,9 +207,6 @@ func (s *Server) changePartition(w http.ResponseWriter, r *http.Request, err err
 	if o.Strict = strict == "1" || strict == "true"; !o.Strict && strict != "" && strict != "0" && strict != "false" {
 		return fmt.Errorf("%w: parameter strict=%q: expected true or false", ErrBadRequest, strict)
 	}
-	if err = known(r, "strict"); err != nil {
-		return err
-	}
 	match, err := matchOf(r.Header)
 	if err != nil {
 		return err
@@ -256,7 +253,8 @@ func (s *Server) logPartition(by *rights.User, done *PartitionChanged) {
 	if !done.Mirrored {
 		log, text = s.cfg.Logger.Warn, text+", and no standby has acknowledged it within two seconds"
 	}
-	log(text, "by", by.Name, "partition", done.Name, "pkey", done.PKey, "number", done.Number, "put", done.Put, "removed", done.Removed)
+	log(text, "by", by.Name, "partition", done.Name,
+		"pkey", done.PKey, "number", done.Number, "put", done.Put, "removed", done.Removed)
 }
 
 // ETag is the tag of the state of a partition after a change.
@@ -287,7 +285,7 @@ func (s *Server) partition(w http.ResponseWriter, r *http.Request) error {
 	source, err := s.partitionSource()
 	seconds, wrong := number(r, "seconds", 16)
 	wait := r.URL.Query().Get("wait")
-	if err = cmp.Or(err, known(r, "wait", "seconds"), wrong); err != nil {
+	if err = cmp.Or(err, wrong); err != nil {
 		return err
 	}
 	switch {
@@ -325,11 +323,12 @@ func (s *Server) partition(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) partitionList(w http.ResponseWriter, r *http.Request) error {
 	source, err := s.partitionSource()
 	members, wrong := flag(r, "members")
-	if err = cmp.Or(err, known(r, "name", "pkey", "host", "guid", "origin", "members"), wrong); err != nil {
+	if err = cmp.Or(err, wrong); err != nil {
 		return err
 	}
 	query := r.URL.Query()
-	q := &PartitionQuery{By: rights.Of(r.Context()), Name: query.Get("name"), PKey: query.Get("pkey"), Host: query.Get("host"),
+	q := &PartitionQuery{By: rights.Of(r.Context()), Name: query.Get("name"),
+		PKey: query.Get("pkey"), Host: query.Get("host"),
 		GUID: query.Get("guid"), Origin: query.Get("origin"), Members: members}
 	if q.Origin != "" && q.Origin != OfFile && q.Origin != OfCaller {
 		return fmt.Errorf("%w: parameter origin=%q: expected %s or %s", ErrBadRequest, q.Origin, OfFile, OfCaller)
@@ -345,7 +344,7 @@ func (s *Server) partitionList(w http.ResponseWriter, r *http.Request) error {
 // exportPartitions answers with the partitions of callers as partitions.conf.
 func (s *Server) exportPartitions(w http.ResponseWriter, r *http.Request) error {
 	source, err := s.partitionSource()
-	if err = cmp.Or(err, known(r)); err != nil {
+	if err != nil {
 		return err
 	}
 	text, err := source.ExportPartitions()

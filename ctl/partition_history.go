@@ -36,7 +36,7 @@ const (
 // partitionEdits answers with the last changes of partitions of callers, oldest first.
 func (s *Server) partitionEdits(w http.ResponseWriter, r *http.Request) error {
 	source, err := s.partitionSource()
-	if err = cmp.Or(err, known(r)); err != nil {
+	if err != nil {
 		return err
 	}
 	edits, err := source.PartitionHistory(rights.Of(r.Context()))
@@ -51,7 +51,7 @@ func (s *Server) partitionEdits(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) undoPartition(w http.ResponseWriter, r *http.Request) error {
 	source, err := s.partitionSource()
 	undo, wrong := number(r, "number", 64)
-	if err = cmp.Or(err, known(r, "number"), wrong); err == nil && undo == 0 {
+	if err = cmp.Or(err, wrong); err == nil && undo == 0 {
 		err = fmt.Errorf("%w: parameter number is required: that of a change in %s", ErrBadRequest, partitionHistory)
 	}
 	if err != nil {

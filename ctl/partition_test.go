@@ -42,9 +42,9 @@ func (s *callersOf) ChangePartition(o *ctl.PartitionOrder) (*ctl.PartitionChange
 			return nil, err
 		}
 	}
-	return &ctl.PartitionChanged{Name: done.Partition.Name, PKey: done.Partition.Key.String(), Number: done.Partition.Number,
-		ETag: ctl.ETag(done.Partition.Number), Created: done.Created, Deleted: done.Deleted, Changed: len(done.Changes) > 0,
-		Mirrored: !s.lost}, nil
+	p := &done.Partition
+	return &ctl.PartitionChanged{Name: p.Name, PKey: p.Key.String(), Number: p.Number, ETag: ctl.ETag(p.Number),
+		Created: done.Created, Deleted: done.Deleted, Changed: len(done.Changes) > 0, Mirrored: !s.lost}, nil
 }
 
 func (s *callersOf) Partition(_ context.Context, _ *rights.User, name string, _ bool) (*ctl.Partition, error) {

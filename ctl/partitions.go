@@ -1,7 +1,6 @@
 package ctl
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -72,11 +71,10 @@ type PKeyChange struct {
 	To    string `json:"to,omitempty"`
 }
 
+const partitionPlan = "/v1/partitions/plan"
+
 // planPartitions answers with the changes by the file in the request body, when it has its turn.
 func (s *Server) planPartitions(w http.ResponseWriter, r *http.Request) error {
-	if err := known(r); err != nil {
-		return err
-	}
 	body := &partitionText{w: w, r: r}
 	if r.ContentLength >= 0 && r.ContentLength <= shortText {
 		if err := body.read(); err != nil {
@@ -124,7 +122,7 @@ func (t *partitionText) read() error {
 // applyPartitions applies the manager's file. It does not wait for previews.
 func (s *Server) applyPartitions(w http.ResponseWriter, r *http.Request) error {
 	force, err := flag(r, "force")
-	if err = cmp.Or(known(r, "force"), err); err != nil {
+	if err != nil {
 		return err
 	}
 	return s.partitions(w, r, s.partitionApplies, func() ([]PartitionRow, error) {
@@ -153,13 +151,9 @@ func (s *Server) partitions(w http.ResponseWriter, r *http.Request, of turns,
 
 // why answers about one port and one partition.
 func (s *Server) why(r *http.Request) (any, error) {
-	err := known(r, "port", "pkey")
 	port, partition := r.URL.Query().Get("port"), r.URL.Query().Get("pkey")
-	if err == nil && (port == "" || partition == "") {
-		err = fmt.Errorf("%w: parameters port and pkey are required", ErrBadRequest)
-	}
-	if err != nil {
-		return nil, hint(err,
+	if port == "" || partition == "" {
+		return nil, hint(fmt.Errorf("%w: parameters port and pkey are required", ErrBadRequest),
 			"port is a LID, GUID, GID or NodeDescription, pkey a number such as 0x8001 or the name of a partition")
 	}
 	sub, err := s.subnet()

@@ -3,10 +3,10 @@ package ctl
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -57,6 +57,8 @@ type Config struct {
 	// Leader is in one word where the manager stands in the election, and whether it is the master whose SA answers;
 	// nil: no manager. Clients without credentials call it.
 	Leader func() (word string, leads bool)
+	// Audit records a change over the control protocol, or a refusal; it is safe for concurrent use. nil: nowhere.
+	Audit  func(*Audited)
 	Logger *slog.Logger
 
 	MaxConns int           // at a time, of each listener, of which one peer has at most half; 0 for 64
@@ -135,13 +137,15 @@ func (s *Server) Serve(ctx context.Context, on Listeners) error {
 	var tasks sync.WaitGroup
 	defer tasks.Wait()
 	ended := make(chan error, 3)
+	all := s.Routes()
 	limits := connlimit.Limits{Total: s.cfg.MaxConns, Peer: (s.cfg.MaxConns + 1) / 2}
 	for _, l := range []struct {
 		net.Listener
 		http.Handler
 		*connlimit.Counters
-	}{{on.Control, s.routes(), &s.stats.Control}, {on.Metrics, s.only("GET /metrics", s.metrics), &s.stats.Metrics},
-		{on.Leader, s.only("GET /leader", s.leader), &s.stats.Leader}} {
+	}{{on.Control, s.handler(all, true), &s.stats.Control},
+		{on.Metrics, s.handler(only(all, "/metrics"), false), &s.stats.Metrics},
+		{on.Leader, s.handler(only(all, "/leader"), false), &s.stats.Leader}} {
 		if l.Listener == nil {
 			continue
 		}
@@ -170,16 +174,33 @@ func withPeer(ctx context.Context, c net.Conn) context.Context {
 	return rights.With(ctx, &rights.User{Name: connlimit.Peer(c), Role: rights.Admin})
 }
 
-// only is the handler of one request.
-func (s *Server) only(pattern string, h func(http.ResponseWriter, *http.Request) error) http.Handler {
-	m := http.NewServeMux()
-	m.HandleFunc(pattern, s.answer(h))
+// only is the route of a listener that serves nothing else, to anyone.
+func only(all []Route, path string) []Route {
+	one := all[slices.IndexFunc(all, func(rt Route) bool { return rt.Path == path })]
+	one.Right = rights.Anyone
+	return []Route{one}
+}
+
+// handler answers routes. others says that other requests get an error of the control protocol.
+func (s *Server) handler(routes []Route, others bool) http.Handler {
+	m, guard := http.NewServeMux(), Guard{Audit: s.cfg.Audit}
+	for i := range routes {
+		m.HandleFunc(routes[i].String(), guard.Handler(&routes[i]))
+	}
+	if others {
+		m.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+			if r.ContentLength != 0 {
+				w.Header().Set("Connection", "close")
+			}
+			s.fail(w, unknown(r))
+		})
+	}
 	return m
 }
 
 func (s *Server) httpServer(ctx context.Context, h http.Handler) *http.Server {
 	return &http.Server{
-		Handler:           s.count(h),
+		Handler:           s.Patient(h),
 		ReadHeaderTimeout: s.cfg.Patience,
 		ReadTimeout:       s.cfg.Patience,
 		IdleTimeout:       s.cfg.Patience,
@@ -189,23 +210,14 @@ func (s *Server) httpServer(ctx context.Context, h http.Handler) *http.Server {
 	}
 }
 
-// count counts requests and bounds the time of requests and replies.
-func (s *Server) count(h http.Handler) http.Handler {
+// Patient counts requests, and bounds the time for pieces of replies. Handlers of a Guard need its writers.
+func (s *Server) Patient(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		priority.AnswerFirst()
 		s.stats.Requests.Add(1)
 		p := &patient{ResponseWriter: w, server: s, control: http.NewResponseController(w)}
 		defer p.count() // of a reply that is broken off, too
-		if r.ContentLength != 0 && r.URL.Path != partitionPlan && !takesNames(r.URL.Path) &&
-			!takesPartition(r) {
-			w.Header().Set("Connection", "close")
-			s.fail(p, hint(fmt.Errorf("%w: the request has a body", ErrBadRequest), "parameters belong in the query"))
-		} else {
-			if r.ContentLength == 0 {
-				p.control.SetReadDeadline(time.Time{}) // the request is complete, and the reply may take long
-			}
-			h.ServeHTTP(p, r)
-		}
+		h.ServeHTTP(p, r)
 	})
 }
 
@@ -217,6 +229,8 @@ type patient struct {
 	status  int
 	failed  bool      // the client did not read it completely
 	until   time.Time // by then all of it must be taken; zero for no limit
+
+	before, after any // of an audit
 }
 
 // count counts the reply when it has ended.

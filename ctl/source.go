@@ -133,4 +133,5 @@ var (
 	ErrBadRequest = errors.New("bad request")
 	ErrNotFound   = errors.New("not found")
 	ErrNotNow     = errors.New("not now")
+	ErrForbidden  = errors.New("forbidden")
 )

@@ -48,7 +48,7 @@ func sendList[T any](w http.ResponseWriter, list, fields string, rows iter.Seq[T
 func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 	since, wrong := number(r, "since", 64)
 	follow, wrongToo := flag(r, "follow")
-	if err := cmp.Or(known(r, "since", "follow"), wrong, wrongToo); err != nil {
+	if err := cmp.Or(wrong, wrongToo); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/x-ndjson")

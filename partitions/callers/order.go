@@ -155,7 +155,8 @@ func (r *Rules) Put(state *registry.State, want *Wanted, match Match) (*Done, er
 		return nil, err
 	}
 	was, is := state.PartitionNamed(want.Name)
-	if err := cmp.Or(r.own(want.Name, was.Key), r.own(want.Name, want.Key), match.check(want.Name, was, is)); err != nil {
+	if err := cmp.Or(r.own(want.Name, was.Key), r.own(want.Name, want.Key),
+		match.check(want.Name, was, is)); err != nil {
 		return nil, err
 	}
 	if err := r.checkValues(want); err != nil {
@@ -231,7 +232,8 @@ func (r *Rules) Edit(state *registry.State, name string, edit *Edit, match Match
 	for i := range add {
 		o.member(was.Key, &add[i])
 	}
-	if was.DeleteWhenEmpty && len(add) == 0 && len(removed) > 0 && len(removed) == count(state.PartitionMembers(was.Key)) {
+	if was.DeleteWhenEmpty && len(add) == 0 && len(removed) > 0 &&
+		len(removed) == count(state.PartitionMembers(was.Key)) {
 		return r.deleted(state, name)
 	}
 	return o.done(was, false)
