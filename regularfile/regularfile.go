@@ -72,14 +72,17 @@ func (r *Reader) ReadIf(name string, most int64, check func(fs.FileInfo) error) 
 }
 
 // ModTime is when a file was written last.
-func (r *Reader) ModTime(name string) (time.Time, error) {
-	return within(r, name, 0, func() (written time.Time, err error) {
-		info, err := os.Stat(name)
-		if err != nil {
-			return written, err
-		}
-		return info.ModTime(), nil
-	})
+func (r *Reader) ModTime(name string) (written time.Time, err error) {
+	info, err := r.Stat(name)
+	if err != nil {
+		return written, err
+	}
+	return info.ModTime(), nil
+}
+
+// Stat describes a file, or what a symbolic link leads to.
+func (r *Reader) Stat(name string) (fs.FileInfo, error) {
+	return within(r, name, 0, func() (fs.FileInfo, error) { return os.Stat(name) })
 }
 
 // within calls do, which reads a file and takes so long at most, and returns its result.
