@@ -65,8 +65,8 @@ type Authenticator struct {
 	sleep func(context.Context, time.Duration) error
 	check func(*hash, string) bool // hash.is, but in tests
 
-	key    [32]byte // of pairs
-	nobody hash     // for the password of a user who has none, or is none
+	key    hidden[[]byte] // of pairs
+	nobody hash           // for the password of a user who has none, or is none
 
 	mu       sync.Mutex
 	right    recent[pair, rightPair]
@@ -106,7 +106,9 @@ func NewAuthenticator(users func() *Set, now func() time.Time,
 		right: newRecent[pair, rightPair](mostKnown), wrong: newRecent[pair, wrongPair](mostKnown),
 		networks: newRecent[netip.Prefix, network](mostKnown),
 		flights:  map[flight]chan struct{}{}, late: map[netip.Prefix]int{}}
-	rand.Read(a.key[:])
+	key := make([]byte, 32)
+	rand.Read(key)
+	a.key = hide(key)
 	rand.Read(a.nobody.salt[:])
 	rand.Read(a.nobody.sum[:])
 	return a
@@ -201,7 +203,7 @@ func (a *Authenticator) byToken(text string) (*rights.User, error) {
 
 // pairOf is the keyed hash of a user's name and a password. A name of a user has no byte 0.
 func (a *Authenticator) pairOf(user, password string) pair {
-	mac := hmac.New(sha256.New, a.key[:])
+	mac := hmac.New(sha256.New, a.key())
 	io.WriteString(mac, user+"\x00"+password)
 	return pair(mac.Sum(nil))
 }

@@ -18,7 +18,7 @@ type Credential struct {
 	Names []string
 
 	// Authorization is the value of the header, "" without one. It is a secret.
-	Authorization string
+	Authorization string `json:"-"`
 }
 
 // Format hides the header, whatever the verb.

@@ -3,7 +3,12 @@ package users
 // Text is the file of the users.
 func (s *Set) Text() []byte { return s.text() }
 
-// SetCheck has a function called in place of argon2id. is reports whether the password is right.
-func (a *Authenticator) SetCheck(check func(is func() bool) bool) {
-	a.check = func(h *hash, text string) bool { return check(func() bool { return h.is(text) }) }
+// SetCheck has a function called around argon2id.
+func (a *Authenticator) SetCheck(around func(is func() bool) bool) {
+	a.check = func(h *hash, text string) bool { return around(func() bool { return h.is(text) }) }
+}
+
+// SetQuick replaces argon2id by a comparison with one password, which takes no time.
+func (a *Authenticator) SetQuick(around func(is func() bool) bool, password string) {
+	a.check = func(_ *hash, text string) bool { return around(func() bool { return text == password }) }
 }

@@ -130,7 +130,7 @@ func token(table map[string]any) (t Token, err error) {
 	}
 	b, err := hex.DecodeString(sum)
 	if err == nil {
-		t.sum = (*[32]byte)(b)
+		t.sum = hide([32]byte(b))
 	}
 	return t, err
 }

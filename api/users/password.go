@@ -32,8 +32,13 @@ type hash struct {
 	sum  [32]byte
 }
 
+// hidden is a value that no verb of fmt prints, wherever in another value it is: none of them calls a function.
+type hidden[T any] func() T
+
+func hide[T any](value T) hidden[T] { return func() T { return value } }
+
 // Password is the hash of a password. The zero value is none.
-type Password struct{ hash *hash } // behind a pointer, which no verb of fmt follows
+type Password struct{ hash hidden[*hash] }
 
 // Format hides the hash, whatever the verb.
 func (Password) Format(f fmt.State, _ rune) { io.WriteString(f, "hidden") }
@@ -59,7 +64,7 @@ func NewPassword(text string) (Password, error) {
 	h := &hash{}
 	rand.Read(h.salt[:])
 	h.sum = derive(text, h.salt)
-	return Password{h}, nil
+	return Password{hide(h)}, nil
 }
 
 // derive computes the hash of a password.
@@ -75,8 +80,8 @@ func (h *hash) is(text string) bool {
 
 // phc is the text of the hash.
 func (p Password) phc() string {
-	b64 := base64.RawStdEncoding.EncodeToString
-	return phcHead + b64(p.hash.salt[:]) + "$" + b64(p.hash.sum[:])
+	h, b64 := p.hash(), base64.RawStdEncoding.EncodeToString
+	return phcHead + b64(h.salt[:]) + "$" + b64(h.sum[:])
 }
 
 // parsePassword parses the text of a hash. The error does not repeat it.
@@ -89,7 +94,7 @@ func parsePassword(text string) (Password, error) {
 		return Password{}, fmt.Errorf("the password is not a hash %s and a salt of 16 bytes and a hash of 32: "+
 			"set it with ibsmctl api user password", phcHead)
 	}
-	return Password{&hash{[16]byte(saltBytes), [32]byte(sumBytes)}}, nil
+	return Password{hide(&hash{[16]byte(saltBytes), [32]byte(sumBytes)})}, nil
 }
 
 // tokenPrefix begins each token, so that it can be found where it must not be.
@@ -116,5 +121,5 @@ func NewToken(now time.Time, days int, note string) (t Token, text string, err e
 	sum := sha256.Sum256([]byte(text))
 	made := now.UTC().Truncate(time.Second)
 	return Token{ID: fmt.Sprintf("%x", sum[:4]), Made: made, Until: made.Add(time.Duration(days) * 24 * time.Hour),
-		Note: note, sum: &sum}, text, nil
+		Note: note, sum: hide(sum)}, text, nil
 }

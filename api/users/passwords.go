@@ -49,10 +49,10 @@ func (a *Authenticator) byPassword(ctx context.Context, from netip.Prefix, user,
 
 // hashOf is what a password of a user is compared with.
 func (a *Authenticator) hashOf(of *Account) *hash {
-	if of == nil || of.Password.hash == nil {
+	if of == nil || !of.Password.IsSet() {
 		return &a.nobody
 	}
-	return of.Password.hash
+	return of.Password.hash()
 }
 
 // look returns what is known of a pair. Of an unknown one it returns a channel that is closed after its check by

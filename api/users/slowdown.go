@@ -2,7 +2,6 @@ package users
 
 import (
 	"context"
-	"math"
 	"net/netip"
 	"slices"
 	"time"
@@ -35,24 +34,27 @@ const (
 // network is what is known of an address, of IPv6 of its network of 64 bits.
 type network struct {
 	failures *rate.Limiter // distinct wrong pairs
-	over     int           // those beyond the limit, since the last one within it
+	over     int           // those beyond the limit, less those within it: 0 to mostOver
 }
+
+// mostOver is the number with which the delay is the longest.
+const mostOver = 6
 
 // count counts a wrong pair that was not known.
 func (n *network) count(now time.Time) {
 	if n.failures.AllowN(now, 1) {
-		n.over = 0
+		n.over = max(n.over-1, 0)
 	} else {
-		n.over++
+		n.over = min(n.over+1, mostOver)
 	}
 }
 
-// delay is the delay of failing answers: 0 within the limit, then twice as long with each further wrong pair.
+// delay is the delay of failing answers: 0 within the limit, beyond it twice as long with each further wrong pair.
 func (n *network) delay(now time.Time) time.Duration {
 	if n.over == 0 || n.failures.TokensAt(now) >= 1 {
 		return 0
 	}
-	return time.Duration(min(math.Ldexp(float64(leastDelay), n.over-1), float64(longestDelay)))
+	return min(leastDelay<<(n.over-1), longestDelay)
 }
 
 // delay is the delay of one more answer to the same wrong pair.

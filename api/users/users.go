@@ -42,7 +42,7 @@ type Token struct {
 	Made  time.Time
 	Until time.Time // from here on it is refused
 	Note  string
-	sum   *[32]byte // SHA-256 of what a client sends; behind a pointer, which no verb of fmt follows
+	sum   hidden[[32]byte] // SHA-256 of what a client sends
 }
 
 // Format prints the token without what it is compared with, whatever the verb.
@@ -64,7 +64,7 @@ type Set struct {
 	accounts      []*Account // by name
 	byName        map[string]*Account
 	byCertificate map[string]*Account
-	byToken       map[[32]byte]tokenOf
+	byToken       hidden[map[[32]byte]tokenOf]
 }
 
 // Format prints how many users there are, whatever the verb.
@@ -104,7 +104,8 @@ func (s *Set) find(name string) *Account {
 
 // newSet are the users of a list. at is the index of the user whom the error is about.
 func newSet(list []Account) (s *Set, at int, err error) {
-	s = &Set{byName: map[string]*Account{}, byCertificate: map[string]*Account{}, byToken: map[[32]byte]tokenOf{}}
+	s = &Set{byName: map[string]*Account{}, byCertificate: map[string]*Account{},
+		byToken: hide(map[[32]byte]tokenOf{})}
 	if len(list) > mostUsers {
 		return nil, mostUsers, fmt.Errorf("there are more than %d users", mostUsers)
 	}
@@ -134,10 +135,10 @@ func (s *Set) add(a *Account) error {
 	}
 	for i := range a.Tokens {
 		t := &a.Tokens[i]
-		if of, is := s.byToken[*t.sum]; is {
+		if of, is := s.byToken()[t.sum()]; is {
 			return fmt.Errorf("user %s: token %s is token %s of user %s already", a.Name, t.ID, of.token.ID, of.user.Name)
 		}
-		s.byToken[*t.sum] = tokenOf{a, t}
+		s.byToken()[t.sum()] = tokenOf{a, t}
 	}
 	s.byName[a.Name] = a
 	s.accounts = append(s.accounts, a)
@@ -268,7 +269,7 @@ func (s *Set) text() []byte {
 		writeList(&b, "guids", a.Scope.GUIDs, GUIDsText)
 		for i := range a.Tokens {
 			t := &a.Tokens[i]
-			fmt.Fprintf(&b, "\n[[user.token]]\nid = %q\nsha256 = \"%x\"\nmade = %s\nuntil = %s\n", t.ID, *t.sum,
+			fmt.Fprintf(&b, "\n[[user.token]]\nid = %q\nsha256 = \"%x\"\nmade = %s\nuntil = %s\n", t.ID, t.sum(),
 				t.Made.UTC().Format(time.RFC3339), t.Until.UTC().Format(time.RFC3339))
 			if t.Note != "" {
 				fmt.Fprintf(&b, "note = %q\n", t.Note)
@@ -312,9 +313,9 @@ func (s *Set) certificate(name string) *Account {
 
 // token is the token of a sum and its user, and whether there is one.
 func (s *Set) token(sum [32]byte) (tokenOf, bool) {
-	if s == nil {
+	if s.Len() == 0 {
 		return tokenOf{}, false
 	}
-	of, is := s.byToken[sum]
+	of, is := s.byToken()[sum]
 	return of, is
 }
