@@ -12,8 +12,8 @@ import (
 	"ibsm/rights"
 )
 
-// Route is a request that a server answers. The table of routes is what requests are checked by, and what describes them
-// to clients.
+// Route is a request that a server answers. The table of routes is what requests are checked by, and what describes
+// them to clients.
 type Route struct {
 	Method string
 	Path   string // {name} stands for one segment
@@ -115,7 +115,8 @@ func (g Guard) Handler(rt *Route) http.HandlerFunc {
 		err := rt.check(w, r)
 		if err == nil {
 			if r.ContentLength == 0 {
-				w.(*patient).control.SetReadDeadline(time.Time{}) // the request is complete, and the reply may take long
+				// the request is complete, and the reply may take long
+				w.(*patient).control.SetReadDeadline(time.Time{})
 			}
 			err = rt.Handle(w, r)
 		}

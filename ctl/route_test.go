@@ -12,8 +12,8 @@ import (
 	"ibsm/rights"
 )
 
-// tenantRoutes are the requests that a tenant may send; operatorRoutes those that a reader may not, and adminRoutes those
-// that only an admin may.
+// tenantRoutes are the requests that a tenant may send; operatorRoutes those that a reader may not, and adminRoutes
+// those that only an admin may.
 const (
 	tenantRoutes = `GET /v1/hosts
 GET /v1/partition
@@ -81,7 +81,8 @@ func TestRights(t *testing.T) {
 			if (last != nil) != (!want || changes) {
 				t.Errorf("%v, role %v: recorded %+v", &rt, role, last)
 			}
-			if last != nil && (last.Status != w.Code || last.Request != rt.String() || u != nil && last.User != u.Name) {
+			if last != nil && (last.Status != w.Code || last.Request != rt.String() ||
+				u != nil && last.User != u.Name) {
 				t.Errorf("%v, role %v: recorded %+v", &rt, role, last)
 			}
 		}
