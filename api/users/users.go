@@ -64,7 +64,7 @@ type Set struct {
 	accounts      []*Account // by name
 	byName        map[string]*Account
 	byCertificate map[string]*Account
-	byToken       hidden[map[[32]byte]tokenOf]
+	sums          hidden[map[[32]byte]tokenOf]
 }
 
 // Format prints how many users there are, whatever the verb.
@@ -105,7 +105,7 @@ func (s *Set) find(name string) *Account {
 // newSet are the users of a list. at is the index of the user whom the error is about.
 func newSet(list []Account) (s *Set, at int, err error) {
 	s = &Set{byName: map[string]*Account{}, byCertificate: map[string]*Account{},
-		byToken: hide(map[[32]byte]tokenOf{})}
+		sums: hide(map[[32]byte]tokenOf{})}
 	if len(list) > mostUsers {
 		return nil, mostUsers, fmt.Errorf("there are more than %d users", mostUsers)
 	}
@@ -135,10 +135,10 @@ func (s *Set) add(a *Account) error {
 	}
 	for i := range a.Tokens {
 		t := &a.Tokens[i]
-		if of, is := s.byToken()[t.sum()]; is {
+		if of, is := s.sums()[t.sum()]; is {
 			return fmt.Errorf("user %s: token %s is token %s of user %s already", a.Name, t.ID, of.token.ID, of.user.Name)
 		}
-		s.byToken()[t.sum()] = tokenOf{a, t}
+		s.sums()[t.sum()] = tokenOf{a, t}
 	}
 	s.byName[a.Name] = a
 	s.accounts = append(s.accounts, a)
@@ -316,6 +316,6 @@ func (s *Set) token(sum [32]byte) (tokenOf, bool) {
 	if s.Len() == 0 {
 		return tokenOf{}, false
 	}
-	of, is := s.byToken()[sum]
+	of, is := s.sums()[sum]
 	return of, is
 }
