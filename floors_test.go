@@ -56,6 +56,8 @@ var floors = []floor{
 	{packages: "ctl/metrics",
 		modules: "github.com/klauspost/compress github.com/prometheus/client_golang github.com/prometheus/client_model github.com/prometheus/common"},
 	{packages: "api/users", modules: "github.com/BurntSushi/toml golang.org/x/crypto golang.org/x/time"},
+	{packages: "api/audit"},
+	{packages: "api", modules: "golang.org/x/time"},
 	{packages: "daemon", modules: "github.com/coreos/go-systemd/v22"},
 	{packages: "sim/fabric sim/fluid"},
 	{packages: "sim sim/hosts sim/ibsim sim/playback sim/fabric/fabrictest"},

@@ -11,6 +11,8 @@ const (
 	asTaken    = "TRUE for switches that support it"
 	atState    = "/var/lib/ibsm; none with --ibsim, --dry-run and --fabric"
 	atNames    = "/etc/opensm/ib-node-name-map if it exists"
+	atUsers    = "/etc/ibsm/users.toml; with --fabric any credential is accepted"
+	atAudit    = "/var/log/ibsm-audit.log with api_addr; none with --ibsim, --dry-run and --fabric"
 	atSocket   = "IBSM_SOCKET, or /run/ibsm/ibsm.sock; none with --once, --dry-run and --fabric"
 )
 

@@ -47,7 +47,8 @@ func (rt *Route) String() string { return rt.Method + " " + rt.Path }
 
 // Changes reports whether the request changes something.
 func (rt *Route) Changes() bool {
-	return rt.Right == rights.ChangeOwn || rt.Right == rights.Operate || rt.Right == rights.Administer
+	return rt.Method != http.MethodGet &&
+		(rt.Right == rights.ChangeOwn || rt.Right == rights.Operate || rt.Right == rights.Administer)
 }
 
 // check reports what is wrong with a request: the user's rights, its body or its parameters.

@@ -40,6 +40,7 @@ POST /v1/log-level
 POST /v1/partitions/apply
 `
 	adminRoutes = `POST /v1/capture
+GET /v1/audit
 POST /v1/security/rotate
 `
 )
@@ -77,7 +78,7 @@ func TestRights(t *testing.T) {
 			if handled != want || (w.Code == http.StatusForbidden) == want {
 				t.Errorf("%v, role %v: handled %t with status %d, want %t", &rt, role, handled, w.Code, want)
 			}
-			changes := strings.Contains(operatorRoutes+adminRoutes, line)
+			changes := rt.Method != "GET" && strings.Contains(operatorRoutes+adminRoutes, line)
 			if (last != nil) != (!want || changes) {
 				t.Errorf("%v, role %v: recorded %+v", &rt, role, last)
 			}

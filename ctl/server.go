@@ -58,7 +58,10 @@ type Config struct {
 	// nil: no manager. Clients without credentials call it.
 	Leader func() (word string, leads bool)
 	// Audit records a change over the control protocol, or a refusal; it is safe for concurrent use. nil: nowhere.
-	Audit  func(*Audited)
+	Audit func(*Audited)
+	// Audits are the last changes and refusals, the oldest first, at most so many; nil: none are kept.
+	Audits func(most int) ([]Audited, error)
+	API    func() *API // nil, also as a result: the API is not served
 	Logger *slog.Logger
 
 	MaxConns int           // at a time, of each listener, of which one peer has at most half; 0 for 64

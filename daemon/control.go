@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 
+	"ibsm/api"
 	"ibsm/conf"
 	"ibsm/ctl"
 	"ibsm/ctl/metrics"
@@ -22,10 +23,15 @@ func (d *daemon) serveControl(ctx context.Context) error {
 		on.Close()
 		return err
 	}
-	if on == (ctl.Listeners{}) {
+	if on == (ctl.Listeners{}) && conf.APIAddr.In(d.conf.Config) == "" {
 		return nil
 	}
-	stats := new(ctl.Stats)
+	changes, err := d.openAudit()
+	if err != nil {
+		on.Close()
+		return err
+	}
+	stats, served := new(ctl.Stats), (*api.Server)(nil)
 	server := ctl.New(ctl.Config{
 		Source: d.control, Counters: d.control, Generations: d.control.Generations, Diff: d.control.Diff,
 		LogFlags:    func() uint8 { return uint8(d.lines.Flags()) },
@@ -34,9 +40,22 @@ func (d *daemon) serveControl(ctx context.Context) error {
 		PlanPartitions: d.planPartitions, ApplyPartitions: d.applyPartitions, Partitions: d.control,
 		Plan: d.control.Plan, Drain: d.drain, CongestionControl: d.control.CongestionControl, Capture: d.capture,
 		Names: d.current.names, Events: d.events, Logger: d.logger, Stats: stats,
-		Leader:  d.control.Leader,
+		Leader: d.control.Leader,
+		Audit:  changes.Record, Audits: changes.Last, API: func() *ctl.API {
+			if served == nil {
+				return nil
+			}
+			return &ctl.API{URL: served.URL(), Fingerprint: served.Fingerprint(), Own: served.OwnCertificate()}
+		},
 		Metrics: metrics.New(d.control, stats, d.log.dropped, d.logger).Serve,
 	})
+	if served, err = d.openAPI(server, changes.Record); err != nil {
+		on.Close()
+		return err
+	}
+	if served != nil {
+		d.serveAPI(ctx, served)
+	}
 	d.tasks.run(ctx, func(ctx context.Context) {
 		if err := server.Serve(ctx, on); err != nil {
 			d.logger.Error("control socket server stopped", "reason", err)

@@ -103,7 +103,7 @@ func (s shares) own(l *conf.Loaded, i *instances.Instance, several bool) (o own,
 func (s shares) addrs(o *own, l *conf.Loaded, instance string) (err error) {
 	given := map[string]bool{}
 	for _, a := range []struct{ setting, addr string }{{"metrics_addr", conf.MetricsAddr.In(l.Config)},
-		{"leader_addr", conf.LeaderAddr.In(l.Config)}} {
+		{"leader_addr", conf.LeaderAddr.In(l.Config)}, {"api_addr", conf.APIAddr.In(l.Config)}} {
 		addr := a.addr
 		for addr != "" && (given[addr] || s.of("address", addr, instance) != instance) {
 			if addr, err = nextAddr(addr); err != nil {

@@ -2,6 +2,7 @@ package log
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +19,7 @@ type Config struct {
 	// Alarm gets the lines that cannot be written to the log: usually standard error. Nil
 	// discards it.
 	Alarm io.Writer
+	Mode  fs.FileMode // of a file that is created; 0 for 0644
 	// Opened is called each time the file is opened; may be nil.
 	Opened func()
 }
@@ -61,7 +63,7 @@ func (f *File) open() error {
 	if info, err := os.Stat(f.cfg.Path); err == nil && info.Mode()&fs.ModeNamedPipe != 0 {
 		mode = os.O_RDWR // to open a FIFO for writing alone waits for a reader
 	}
-	file, err := os.OpenFile(f.cfg.Path, mode, 0o644)
+	file, err := os.OpenFile(f.cfg.Path, mode, cmp.Or(f.cfg.Mode, 0o644))
 	if err != nil {
 		return err
 	}

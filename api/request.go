@@ -1,0 +1,231 @@
+package api
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"ibsm/api/users"
+	"ibsm/ctl"
+	"ibsm/rights"
+)
+
+// first is the beginning of a request.
+func (s *Server) first(w http.ResponseWriter, r *http.Request) {
+	id := make([]byte, 8)
+	rand.Read(id)
+	r = r.WithContext(ctl.WithRequestID(r.Context(), hex.EncodeToString(id)))
+	h := w.Header()
+	h.Set("X-Request-Id", ctl.RequestID(r.Context()))
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Frame-Options", "DENY")
+	select {
+	case s.requests <- struct{}{}:
+		defer func() { <-s.requests }()
+		s.handler.ServeHTTP(w, r)
+	default:
+		s.Full.Add(1)
+		h.Set("Retry-After", "1")
+		fail(w, http.StatusServiceUnavailable, "too many requests at a time", "try again later")
+	}
+}
+
+// serve checks a request, and has its route answer it.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	if reason := s.foreignPage(r); reason != "" {
+		fail(w, http.StatusForbidden, reason, "send requests from a program, or open the address of the manager itself")
+		return
+	}
+	path, valid := cleaned(r.URL)
+	if !valid {
+		fail(w, http.StatusNotFound, "no such request: "+r.Method+" "+shown(r.URL.Path), "docs/api.md lists the requests")
+		return
+	}
+	r.URL.Path, r.URL.RawPath = path, ""
+	_, pattern := s.routes.Handler(r)
+	rt := s.byPattern[pattern]
+	if rt == nil || rt.Right != rights.Anyone {
+		u, ok := s.user(w, r)
+		if !ok {
+			return
+		}
+		r = r.WithContext(rights.With(r.Context(), u))
+	}
+	if rt == nil {
+		s.unserved(w, r)
+		return
+	}
+	s.routes.ServeHTTP(w, r)
+}
+
+// user is the user of a request; without one the reply is written.
+func (s *Server) user(w http.ResponseWriter, r *http.Request) (*rights.User, bool) {
+	u, err := s.authenticate(r)
+	if err != nil {
+		if r.Context().Err() == nil {
+			s.refuse(w, r, err)
+		}
+		return nil, false
+	}
+	if !s.limits.allow(u.Name) {
+		w.Header().Set("Retry-After", "1")
+		fail(w, http.StatusTooManyRequests, "user "+u.Name+" sends more than "+strconv.Itoa(userRequests)+
+			" requests a second", "try again later")
+		return nil, false
+	}
+	return u, true
+}
+
+// authenticate returns the user whose credential a request has.
+func (s *Server) authenticate(r *http.Request) (*rights.User, error) {
+	header := r.Header.Get("Authorization")
+	if s.users == nil {
+		if header == "" {
+			return nil, errors.New("no credential: on this simulated fabric any will do, such as curl -u admin:admin")
+		}
+		return s.cfg.Double, nil
+	}
+	if changed, err := s.cfg.Users.Refresh(); err != nil {
+		s.cfg.Logger.Error("a changed file of the API is not used", "what", "users", "reason", err)
+	} else if changed {
+		s.cfg.Logger.Info("a changed file of the API is in force", "what", "users")
+	}
+	c := users.Credential{Authorization: header}
+	if from, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
+		c.From = from.Addr().Unmap()
+	}
+	var invalid error
+	if c.Names, invalid = s.names(r); invalid != nil && strings.TrimSpace(header) == "" {
+		return nil, invalid
+	}
+	return s.users.Authenticate(r.Context(), c)
+}
+
+// refuse replies that a credential is no user's.
+func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	if busy := (*users.Busy)(nil); errors.As(err, &busy) {
+		w.Header().Set("Retry-After", strconv.Itoa(int(busy.RetryAfter.Seconds())))
+		fail(w, http.StatusTooManyRequests, err.Error(), "")
+		return
+	}
+	w.Header().Set("WWW-Authenticate", `Basic realm="ibsm", charset="UTF-8"`)
+	fail(w, http.StatusUnauthorized, err.Error(), "")
+	if !s.limits.listed() {
+		s.Unlisted.Add(1)
+		return
+	}
+	a := ctl.NewAudited(r, r.Method)
+	a.Status, a.Error = http.StatusUnauthorized, err.Error()
+	s.cfg.Audit(a)
+}
+
+// methods are the methods that a route may have.
+var methods = []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
+
+// unserved replies to a request without a route.
+func (s *Server) unserved(w http.ResponseWriter, r *http.Request) {
+	var allowed []string
+	for _, m := range methods {
+		other := *r
+		other.Method = m
+		if _, pattern := s.routes.Handler(&other); s.byPattern[pattern] != nil {
+			allowed = append(allowed, m)
+		}
+	}
+	if len(allowed) > 0 {
+		w.Header().Set("Allow", strings.Join(allowed, ", "))
+		fail(w, http.StatusMethodNotAllowed, "the method "+r.Method+" is not allowed here", "use "+
+			strings.Join(allowed, " or "))
+		return
+	}
+	fail(w, http.StatusNotFound, "no such request: "+r.Method+" "+shown(r.URL.Path), "docs/api.md lists the requests")
+}
+
+// shown is a text of a request for a message.
+func shown(text string) string {
+	const most = 80
+	if len(text) > most {
+		text = text[:most] + "..."
+	}
+	quoted := strconv.Quote(text)
+	return quoted[1 : len(quoted)-1]
+}
+
+// cleaned is the path of a request without empty segments and those that are a dot, so that no reply has to redirect. A
+// path is not valid with two dots, or with a slash in a segment.
+func cleaned(u *url.URL) (string, bool) {
+	if strings.Contains(strings.ToLower(u.EscapedPath()), "%2f") {
+		return "", false
+	}
+	var path strings.Builder
+	for segment := range strings.SplitSeq(u.Path, "/") {
+		switch segment {
+		case "", ".":
+		case "..":
+			return "", false
+		default:
+			path.WriteString("/" + segment)
+		}
+	}
+	if path.Len() == 0 {
+		return "/", true
+	}
+	return path.String(), true
+}
+
+// foreignPage is why a request is refused that a browser sent for a page of another site; "" if it is not. Other
+// clients send neither of the headers.
+func (s *Server) foreignPage(r *http.Request) string {
+	const reason = "the request comes from a page of another site"
+	site, origin := r.Header.Get("Sec-Fetch-Site"), r.Header.Get("Origin")
+	if site != "" && site != "same-origin" && site != "none" {
+		return reason
+	}
+	if origin != "" {
+		if u, err := url.Parse(origin); err != nil || u.Host != r.Host {
+			return reason
+		}
+	}
+	// A page that had its own name lead to the address of the manager has that name in the header Host.
+	if (site != "" || origin != "" || s.plain) && !s.isOwnName(r.Host) {
+		return "the header Host has a name that is not this server's"
+	}
+	return ""
+}
+
+// isOwnName reports whether a header Host is an address, localhost, or a name of the certificate.
+func (s *Server) isOwnName(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.Trim(host, "[]")
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return !s.plain || ip.Unmap().IsLoopback()
+	}
+	if host == "localhost" || s.plain {
+		return host == "localhost"
+	}
+	leaf := s.certificate.get().Leaf
+	return leaf != nil && leaf.VerifyHostname(host) == nil
+}
+
+// fail replies with an error.
+func fail(w http.ResponseWriter, status int, reason, hint string) {
+	body, err := json.Marshal(&ctl.Failure{Err: reason, Hint: hint})
+	if err != nil {
+		body = []byte(`{"error":"internal error"}`)
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(status)
+	w.Write(body)
+}
