@@ -89,7 +89,10 @@ func certificates(cfg *Config) (*watched[tls.Certificate], error) {
 		mode os.FileMode
 		text []byte
 	}{{w.paths[1], 0o600, key}, {w.paths[0], 0o644, certificate}} {
-		err := atomicfile.Replace(f.path, f.mode, true, func(to io.Writer) error { _, err := to.Write(f.text); return err })
+		err := atomicfile.Replace(f.path, f.mode, true, func(to io.Writer) error {
+			_, err := to.Write(f.text)
+			return err
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -149,8 +152,10 @@ func newCertificate(cfg *Config) (certificate, key []byte, err error) {
 			addrs = append(addrs, ip)
 		}
 	}
-	template := &x509.Certificate{SerialNumber: serial, Subject: pkix.Name{CommonName: "ibsm " + cmp.Or(host, "localhost")},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(ownLifetime), DNSNames: names, IPAddresses: addrs,
+	template := &x509.Certificate{SerialNumber: serial,
+		Subject:   pkix.Name{CommonName: "ibsm " + cmp.Or(host, "localhost")},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(ownLifetime),
+		DNSNames: names, IPAddresses: addrs,
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 		BasicConstraintsValid: true}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)

@@ -52,7 +52,8 @@ func (s *Server) names(r *http.Request) ([]string, error) {
 }
 
 // verify checks the certificate of a client.
-func verify(state *tls.ConnectionState, pool *x509.CertPool, now time.Time) (names []string, until time.Time, err error) {
+func verify(state *tls.ConnectionState, pool *x509.CertPool, now time.Time) (names []string, until time.Time,
+	err error) {
 	between := x509.NewCertPool()
 	for _, c := range state.PeerCertificates[1:] {
 		between.AddCert(c)

@@ -153,7 +153,8 @@ func (s *Server) OwnCertificate() bool { return !s.plain && s.cfg.Certificate ==
 // Serve serves until ctx is done, or the listener fails. It closes the listener.
 func (s *Server) Serve(ctx context.Context) error {
 	srv := &http.Server{
-		Handler: http.HandlerFunc(s.first), ReadHeaderTimeout: headerTime, ReadTimeout: headerTime, IdleTimeout: idleTime,
+		Handler: http.HandlerFunc(s.first), ReadHeaderTimeout: headerTime, ReadTimeout: headerTime,
+		IdleTimeout:    idleTime,
 		MaxHeaderBytes: maxHeader, ConnContext: withConnection,
 		ErrorLog:    slog.NewLogLogger(s.cfg.Logger.Handler(), slog.LevelDebug),
 		BaseContext: func(net.Listener) context.Context { return ctx },

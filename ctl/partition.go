@@ -57,6 +57,9 @@ type PartitionChanged struct {
 	Removed int       `json:"removed"` // members
 	// Mirrored is false if a standby did not acknowledge the change within two seconds.
 	Mirrored bool `json:"mirrored"`
+	// Before and After are the change for an audit, as from PartitionChange.
+	Before *PartitionValues `json:"-"`
+	After  *PartitionValues `json:"-"`
 }
 
 // PartitionQuery says which partitions a list has. With By alone it is all that the user may see.
@@ -222,6 +225,7 @@ func (s *Server) carryOut(w http.ResponseWriter, source PartitionSource, o *Part
 	done, err := source.ChangePartition(o)
 	if done != nil && (done.Changed || !done.Mirrored) { // also where the error is that the store cannot be written
 		s.logPartition(o.By, done)
+		NoteChange(w, done.Before, done.After)
 	}
 	if err != nil {
 		if errors.Is(err, ErrNotNow) {

@@ -37,6 +37,7 @@ func (s *callersOf) ChangePartition(o *ctl.PartitionOrder) (*ctl.PartitionChange
 	if err != nil {
 		return nil, err
 	}
+	before, after := ctl.PartitionChange(&s.reg.State, done)
 	for _, c := range done.Changes {
 		if err := s.reg.Apply(c); err != nil {
 			return nil, err
@@ -44,7 +45,8 @@ func (s *callersOf) ChangePartition(o *ctl.PartitionOrder) (*ctl.PartitionChange
 	}
 	p := &done.Partition
 	return &ctl.PartitionChanged{Name: p.Name, PKey: p.Key.String(), Number: p.Number, ETag: ctl.ETag(p.Number),
-		Created: done.Created, Deleted: done.Deleted, Changed: len(done.Changes) > 0, Mirrored: !s.lost}, nil
+		Created: done.Created, Deleted: done.Deleted, Changed: len(done.Changes) > 0, Mirrored: !s.lost,
+		Before: before, After: after}, nil
 }
 
 func (s *callersOf) Partition(_ context.Context, _ *rights.User, name string, _ bool) (*ctl.Partition, error) {

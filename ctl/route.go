@@ -163,9 +163,13 @@ func RequestID(ctx context.Context) string {
 	return id
 }
 
-// NoteChange has the audit of a request show what it changed.
-func NoteChange(w http.ResponseWriter, before, after any) {
-	if p, is := w.(*patient); is {
-		p.before, p.after = before, after
+// NoteChange has the audit of a request of a Guard show what it changed; nil is nothing.
+func NoteChange[T any](w http.ResponseWriter, before, after *T) {
+	p := w.(*patient)
+	if before != nil {
+		p.before = before
+	}
+	if after != nil {
+		p.after = after
 	}
 }

@@ -56,6 +56,7 @@ func (d *Server) ChangePartition(o *ctl.PartitionOrder) (*ctl.PartitionChanged, 
 	if s != nil {
 		rules.Claimed = s.claimed
 	}
+	var before, after *ctl.PartitionValues
 	answers := make(chan sa.PartitionAnswer, 1)
 	shell.Order(sa.PartitionOrder{Mirrored: rules.Mirrored, Answer: func(a sa.PartitionAnswer) { answers <- a },
 		Decide: func(state *registry.State, now int64) (*callers.Done, error) {
@@ -64,11 +65,18 @@ func (d *Server) ChangePartition(o *ctl.PartitionOrder) (*ctl.PartitionChanged, 
 			if err == nil && o.Strict {
 				err = s.strict(state, done)
 			}
+			if err == nil {
+				before, after = ctl.PartitionChange(state, done)
+			}
 			return done, err
 		}})
 	select {
 	case a := <-answers:
-		return changed(&a)
+		done, err := changed(&a)
+		if done != nil {
+			done.Before, done.After = before, after
+		}
+		return done, err
 	case <-time.After(partitionPatience):
 		return nil, fmt.Errorf("%w: the manager does not answer: the partition may have been changed or not", ctl.ErrNotNow)
 	}
