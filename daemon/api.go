@@ -28,6 +28,7 @@ func (d *daemon) openAudit() (*audit.Log, error) {
 		return nil, err
 	}
 	d.tasks.atEnd(log.Close)
+	d.rotate(auditFile(d.conf))
 	return log, nil
 }
 

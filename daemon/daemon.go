@@ -103,7 +103,8 @@ func (d *daemon) start(ctx context.Context) (err error) {
 	if err = d.openLog(); err != nil {
 		return err
 	}
-	d.rotateLog()
+	path, _, _ := logTarget(d.conf)
+	d.rotate(path)
 	d.tasks.atEnd(func() {
 		d.display.clear()
 		d.logger.Log(ctx, osmlog.LevelSys, osmlog.Exiting)

@@ -26,9 +26,8 @@ const maxRotation = 1 << 20
 // rotatedLog is the log of a manager that runs.
 type rotatedLog struct{ root, path string }
 
-// rotateLog has logrotate rotate the log as long as this manager runs, at a port of the host.
-func (d *daemon) rotateLog() {
-	path, _, _ := logTarget(d.conf)
+// rotate has logrotate rotate a log, "" for none, as long as this manager runs, at a port of the host.
+func (d *daemon) rotate(path string) {
 	if path == "" || d.conf.Fabric != "" || d.conf.IBSim || d.conf.Once || d.conf.DryRun {
 		return
 	}
