@@ -3,6 +3,7 @@ package users_test
 import (
 	"bytes"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -136,6 +137,20 @@ func TestMostUsers(t *testing.T) {
 	}
 	set, err := users.Parse("users.toml", []byte(strings.TrimSuffix(b.String(), user("u10000", "reader", ""))))
 	if err != nil || set.Len() != 10_000 {
+		t.Errorf("%v, %v", set, err)
+	}
+}
+
+// TestDocs: the file that docs/api.md shows is one.
+func TestDocs(t *testing.T) {
+	page, err := os.ReadFile("../../docs/api.md")
+	_, text, is := strings.Cut(string(page), "\n    [[user]]\n")
+	text, _, ends := strings.Cut(text, "\n\n|")
+	if err != nil || !is || !ends {
+		t.Fatalf("%v, %t, %t", err, is, ends)
+	}
+	set, err := users.Parse("docs/api.md", []byte("[[user]]\n"+text))
+	if err != nil || set.Len() != 1 || len(set.Accounts()[0].Tokens) != 1 {
 		t.Errorf("%v, %v", set, err)
 	}
 }

@@ -15,6 +15,9 @@ import (
 	"ibsm/rights"
 )
 
+// DefaultFile is the file that is meant where none is named.
+const DefaultFile = "/etc/ibsm/users.toml"
+
 // MaxFile is the longest file that is read or written, in bytes.
 const MaxFile = 1 << 20
 
@@ -256,7 +259,7 @@ func isHex(text string, digits int) bool {
 // text is the file of the users.
 func (s *Set) text() []byte {
 	var b strings.Builder
-	io.WriteString(&b, "# Users of the API. Written by ibsmctl api user, which keeps no other comments. See docs/api.md.\n")
+	io.WriteString(&b, "# Users of the API. Written by ibsmctl api user and ibsm, which keep no other comments. See docs/api.md.\n")
 	for _, a := range s.accounts {
 		fmt.Fprintf(&b, "\n[[user]]\nname = %q\nrole = %q\n", a.Name, a.Role)
 		writeList(&b, "certificates", a.Certificates, func(s string) string { return s })
