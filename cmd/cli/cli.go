@@ -68,26 +68,33 @@ func Prepare(root *cobra.Command, version string) {
 			return err
 		}})
 	root.AddCommand(&cobra.Command{Use: "version", Hidden: true, RunE: printVersion})
-	for _, cmd := range append(root.Commands(), root) {
-		if cmd.HasSubCommands() {
-			alone := cmd.RunE        // nil where it does nothing without a verb
-			takes := cmd.Args != nil // arguments that are no verb
-			cmd.RunE = func(cmd *cobra.Command, args []string) error {
-				if alone != nil && (len(args) == 0 || takes) {
-					return alone(cmd, args)
-				}
-				return noVerb(cmd, args)
-			}
-			if cmd.Args == nil {
-				cmd.Args = cobra.ArbitraryArgs
-			}
-		}
-	}
+	wantVerbs(root)
 	root.RunE = func(cmd *cobra.Command, args []string) error {
 		if *wantVersion {
 			return printVersion(cmd, args)
 		}
 		return noVerb(cmd, args)
+	}
+}
+
+// wantVerbs has a command with verbs, and those below it, refuse words that are none.
+func wantVerbs(cmd *cobra.Command) {
+	if !cmd.HasSubCommands() {
+		return
+	}
+	alone := cmd.RunE        // nil where it does nothing without a verb
+	takes := cmd.Args != nil // arguments that are no verb
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if alone != nil && (len(args) == 0 || takes) {
+			return alone(cmd, args)
+		}
+		return noVerb(cmd, args)
+	}
+	if cmd.Args == nil {
+		cmd.Args = cobra.ArbitraryArgs
+	}
+	for _, verb := range cmd.Commands() {
+		wantVerbs(verb)
 	}
 }
 

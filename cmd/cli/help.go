@@ -43,6 +43,18 @@ func Help(cmd *cobra.Command) string {
 	return b.String()
 }
 
+// describe adds the help of the verbs of a command to a page. above names the command, with a blank behind it; it is ""
+// for the program.
+func describe(p *manual.Page, cmd *cobra.Command, above string) {
+	for _, verb := range cmd.Commands() {
+		if !verb.Hidden && (above == "" || verb.Long != "") {
+			p.Subheading(above + verb.Name())
+			p.Help(Help(verb), true)
+			describe(p, verb, above+verb.Name()+" ")
+		}
+	}
+}
+
 // verbs lists the verbs of a program, or with their arguments those of a verb.
 func verbs(cmd *cobra.Command) string {
 	var b strings.Builder
@@ -67,18 +79,7 @@ func Page(root *cobra.Command, section int, date, seeAlso string) string {
 	p := manual.Page{Name: root.Name(), Section: section, Summary: root.Short, Date: date}
 	p.Help(Help(root), false)
 	p.Heading("Verbs in detail")
-	for _, verb := range root.Commands() {
-		if !verb.Hidden {
-			p.Subheading(verb.Name())
-			p.Help(Help(verb), true)
-			for _, of := range verb.Commands() {
-				if !of.Hidden && of.Long != "" {
-					p.Subheading(verb.Name() + " " + of.Name())
-					p.Help(Help(of), true)
-				}
-			}
-		}
-	}
+	describe(&p, root, "")
 	p.Heading("See also")
 	p.Paragraph(seeAlso)
 	return p.Roff()

@@ -122,9 +122,14 @@ func askPassphrase(file string, isNew bool) (string, error) {
 		line, _, _ := strings.Cut(string(text), "\n")
 		return strings.TrimSuffix(line, "\r"), nil
 	}
+	return askSecret("passphrase", "--passphrase-file", isNew)
+}
+
+// askSecret asks for a secret at the terminal, twice where it is new. option is what to use without a terminal.
+func askSecret(what, option string, isNew bool) (string, error) {
 	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
 	if err != nil {
-		return "", cli.WithHint(errors.New("there is no terminal to ask for the passphrase"), "use --passphrase-file")
+		return "", cli.WithHint(errors.New("there is no terminal to ask for the "+what), "use "+option)
 	}
 	defer tty.Close()
 	ask := func(prompt string) (string, error) {
@@ -133,12 +138,12 @@ func askPassphrase(file string, isNew bool) (string, error) {
 		fmt.Fprintln(tty)
 		return string(b), err
 	}
-	first, err := ask("passphrase: ")
+	first, err := ask(what + ": ")
 	if err != nil || !isNew {
 		return first, err
 	}
 	if again, err := ask("again: "); err != nil || again != first {
-		return "", errors.Join(err, errors.New("the two passphrases differ"))
+		return "", errors.Join(err, fmt.Errorf("the two %ss differ", what))
 	}
 	return first, nil
 }
