@@ -30,6 +30,15 @@ const (
 	AttrGeneralInfo      mad.AttrID = 0xff17
 	AttrARInfo           mad.AttrID = 0xff20
 	AttrExtendedPortInfo mad.AttrID = 0xff90
+
+	// NVIDIA's, of the vPorts of an adapter's port. The modifiers of most are uncertain, see VPortModifiers.
+	AttrVirtualizationInfo mad.AttrID = 0xffb0
+	AttrVPortInfo          mad.AttrID = 0xffb1
+	AttrVNodeInfo          mad.AttrID = 0xffb2
+	AttrVPortState         mad.AttrID = 0xffb3
+	AttrVNodeDescription   mad.AttrID = 0xffb4 // a NodeDescription, of a vPort
+	AttrVPortGUIDInfo      mad.AttrID = 0xffb5 // a GUIDInfo, of a vPort; VPortInfo.GUIDCap is its length
+	AttrVPortPKeyTable     mad.AttrID = 0xffb6 // a PKeyTable, of a vPort; VNodeInfo.PartitionCap is its length
 )
 
 var attrNames = map[mad.AttrID]string{
@@ -57,6 +66,13 @@ var attrNames = map[mad.AttrID]string{
 	AttrGeneralInfo:              "GeneralInfo",
 	AttrARInfo:                   "ARInfo",
 	AttrExtendedPortInfo:         "ExtendedPortInfo",
+	AttrVirtualizationInfo:       "VirtualizationInfo",
+	AttrVPortInfo:                "VPortInfo",
+	AttrVNodeInfo:                "VNodeInfo",
+	AttrVPortState:               "VPortState",
+	AttrVNodeDescription:         "VNodeDescription",
+	AttrVPortGUIDInfo:            "VPortGUIDInfo",
+	AttrVPortPKeyTable:           "VPortP_KeyTable",
 }
 
 // AttrName is the name of an attribute of subnet management for messages; one

@@ -22,6 +22,8 @@ func TestAttrName(t *testing.T) {
 		{0x0020, "SMInfo"},
 		{0x0030, "VendorDiag"}, {0x0031, "LedInfo"}, {0x0032, "CableInfo"}, {0x0033, "PortInfoExtended"},
 		{0xff10, "PrivateLFTInfo"}, {0xff17, "GeneralInfo"}, {0xff20, "ARInfo"}, {0xff90, "ExtendedPortInfo"},
+		{0xffb0, "VirtualizationInfo"}, {0xffb1, "VPortInfo"}, {0xffb2, "VNodeInfo"}, {0xffb3, "VPortState"},
+		{0xffb4, "VNodeDescription"}, {0xffb5, "VPortGUIDInfo"}, {0xffb6, "VPortP_KeyTable"},
 		{0x1234, "0x1234"},
 	} {
 		if got := AttrName(tt.id); got != tt.name {
@@ -66,6 +68,13 @@ func TestCapabilityBits(t *testing.T) {
 	} {
 		if f != 1<<i {
 			t.Errorf("flag 0x%04x stands where bit %d should", uint16(f), i)
+		}
+	}
+	for i, m := range []VPortCapMask{
+		VPortHasCM, VPortHasSNMP, VPortHasDevMgmt, VPortHasVendorClass, VPortHasBootMgmt, VPortIsSM, VPortIsSMDisabled,
+	} {
+		if m != 1<<i || !m.Has(m) || m.Has(m|1<<15) {
+			t.Errorf("mask 0x%04x stands where bit %d should", uint16(m), i)
 		}
 	}
 	if m := IsSM | IsTrapSupported; !m.Has(IsSM) || !m.Has(IsSM|IsTrapSupported) || m.Has(IsSM|IsNoticeSupported) {

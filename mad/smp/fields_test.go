@@ -209,6 +209,31 @@ var fieldTables = []struct {
 		SpecialPortType 376 8 ro
 		AdaptiveTimeoutSLMask 416 16 ro
 		OutOfOrderSLMask 432 16 ro`},
+	{reflect.TypeFor[VirtualizationInfo](), `
+		VPortCap 0 16
+		VPortIndexTop 16 16
+		VirtualizationEnable 32 1
+		ClientReregister 33 1
+		VPortStateChange 34 1
+		VirtualizationRevision 48 8
+		CapabilityMask 56 8`},
+	{reflect.TypeFor[VPortInfo](), `
+		VPortState 0 4
+		ClientReregister 4 1
+		LIDRequired 5 1
+		GUIDCap 8 8
+		CapabilityMask 16 16
+		P_KeyViolations 32 16
+		Q_KeyViolations 48 16
+		VPortLID 64 16
+		LIDByVPortIndex 80 16
+		PortGUID 96 64
+		PortProfile 160 64`},
+	{reflect.TypeFor[VNodeInfo](), `
+		PartitionCap 0 16
+		LocalPortNum 16 8
+		NumPorts 24 8
+		VNodeGUID 32 64`},
 	{reflect.TypeFor[PrivateLFTInfo](), `
 		ActiveMode 24 8`},
 	{reflect.TypeFor[ARInfo](), `

@@ -19,6 +19,7 @@ const (
 	CapPrivateLFT       GeneralCap = 0
 	CapAdaptiveRouting  GeneralCap = 1
 	CapExtendedPortInfo GeneralCap = 9
+	CapVirtualization   GeneralCap = 15 // of an adapter: vPorts
 )
 
 // Has reports whether the device has the capability.

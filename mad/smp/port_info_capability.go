@@ -33,6 +33,7 @@ type CapMask2 uint16
 const (
 	IsSetNodeDescriptionSupported CapMask2 = 1 << 0
 	IsPortInfoExtendedSupported   CapMask2 = 1 << 1
+	IsVirtualizationSupported     CapMask2 = 1 << 2
 	IsLinkWidth2xSupported        CapMask2 = 1 << 4
 	IsLinkSpeedHDRSupported       CapMask2 = 1 << 5
 	IsLinkSpeedNDRSupported       CapMask2 = 1 << 10

@@ -25,6 +25,9 @@ func TestTableEntries(t *testing.T) {
 		{"PKeyTable", 32, func(i int) int { return 16 * i }, 16,
 			func(b *[64]byte, i int, v uint64) { (*PKeyTable)(b).SetPKey(i, mad.PKey(v)) },
 			func(b *[64]byte, i int) uint64 { return uint64((*PKeyTable)(b).PKey(i)) }},
+		{"VPortState", 128, func(i int) int { return 4 * i }, 4,
+			func(b *[64]byte, i int, v uint64) { (*VPortState)(b).SetState(uint16(i), PortState(v)) },
+			func(b *[64]byte, i int) uint64 { return uint64((*VPortState)(b).State(uint16(i))) }},
 		{"SLtoVLMappingTable", 16, func(i int) int { return 4 * i }, 4,
 			func(b *[64]byte, i int, v uint64) { (*SLtoVLMappingTable)(b).SetVL(uint8(i), uint8(v)) },
 			func(b *[64]byte, i int) uint64 { return uint64((*SLtoVLMappingTable)(b).VL(uint8(i))) }},
@@ -94,6 +97,10 @@ func TestIndexesNeverPanic(t *testing.T) {
 	}
 	var l LinearForwardingTable
 	var m MulticastForwardingTable
+	var v VPortState
+	for i := range 1 << 16 {
+		v.SetState(uint16(i), v.State(uint16(i)))
+	}
 	for lid := range 1 << 16 {
 		l.SetPort(mad.LID(lid), l.Port(mad.LID(lid)))
 		m.SetPortMask(mad.LID(lid), m.PortMask(mad.LID(lid)))
@@ -133,7 +140,8 @@ func TestGeneralInfo(t *testing.T) {
 		byte int
 		mask byte
 	}{
-		{0, 3, 0x01}, {CapAdaptiveRouting, 3, 0x02}, {CapExtendedPortInfo, 2, 0x02}, {CapAggregationNode, 1, 0x04},
+		{0, 3, 0x01}, {CapAdaptiveRouting, 3, 0x02}, {CapExtendedPortInfo, 2, 0x02}, {CapVirtualization, 2, 0x80},
+		{CapAggregationNode, 1, 0x04},
 		{31, 0, 0x80},
 		{32, 7, 0x01}, {CapCongestionControl, 6, 0x10}, {63, 4, 0x80}, {64, 11, 0x01}, {CapLinkAutoRetrain, 9, 0x02},
 		{127, 12, 0x80},

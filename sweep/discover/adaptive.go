@@ -8,15 +8,8 @@ import (
 	"ibsm/topo"
 )
 
-// isNVIDIA reports whether a device may be asked NVIDIA's own attributes. No one
-// else ever is. The other two numbers are rebadged parts.
-func isNVIDIA(info *smp.NodeInfo) bool {
-	switch info.VendorID() {
-	case 0x0002c9, 0x00119f, 0x0008f1:
-		return true
-	}
-	return false
-}
+// isNVIDIA reports whether a device may be asked NVIDIA's own attributes.
+func isNVIDIA(info *smp.NodeInfo) bool { return smp.NVIDIAVendor(info.VendorID()) }
 
 // adaptiveFeatures are what is asked of switches of these vendors, by kind of request.
 var adaptiveFeatures = map[uint8]device.Feature{kindGeneral: device.GeneralInfo, kindAR: device.AdaptiveRoutingInfo,
