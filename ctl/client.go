@@ -11,17 +11,22 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
+	"time"
 )
 
-// Client sends requests to the server of a socket. It is safe for concurrent use.
+// Client sends requests to the server of a socket, or to one over the network. It is safe for concurrent use.
 type Client struct {
-	path  string
-	names []byte // a node-name-map for replies with names in texts; nil for the manager's
-	http  http.Client
+	base          *url.URL
+	address       string
+	remote        bool
+	authorization string // the header; "" for none
+	names         []byte // a node-name-map for replies with names in texts; nil for the manager's
+	http          http.Client
 }
 
-// ErrUnreachable reports that no process serves the socket, or that it denies access.
-var ErrUnreachable = errors.New("no manager is running on this socket")
+// ErrUnreachable reports that no process serves the socket or the address, or that it denies access.
+var ErrUnreachable = errors.New("no manager is running there")
 
 // maxReply bounds a reply that the Client holds in memory, in bytes.
 const maxReply = 1 << 20
@@ -40,15 +45,18 @@ func NewClient(path string) *Client {
 		return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}
 	return &Client{
-		path: path, http: http.Client{
+		base: &url.URL{Scheme: "http", Host: "ibsm"}, address: path, http: http.Client{
 			Transport: &http.Transport{DialContext: dial, DisableCompression: true, DisableKeepAlives: true,
 				ReadBufferSize: 1 << 16},
 		},
 	}
 }
 
-// Path is the socket's.
-func (c *Client) Path() string { return c.path }
+// Address is the path of the socket, or the URL of the server.
+func (c *Client) Address() string { return c.address }
+
+// Remote reports whether the server is reached over the network.
+func (c *Client) Remote() bool { return c.remote }
 
 // Close ends connections that are not in use.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
@@ -104,10 +112,27 @@ func (c *Client) Open(ctx context.Context, method, path string, query url.Values
 
 // send is Open with a request body.
 func (c *Client) send(ctx context.Context, method, path string, query url.Values, text []byte) (io.ReadCloser, error) {
-	u := url.URL{Scheme: "http", Host: "ibsm", Path: path, RawQuery: query.Encode()}
+	resp, err := c.do(ctx, method, path, query, text, c.authorization)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode < http.StatusMultipleChoices {
+		return resp.Body, nil
+	}
+	defer resp.Body.Close()
+	return nil, c.failure(path, resp)
+}
+
+// do sends a request and returns the reply, whatever its status is.
+func (c *Client) do(ctx context.Context, method, path string, query url.Values, text []byte,
+	authorization string) (*http.Response, error) {
+	u := url.URL{Scheme: c.base.Scheme, Host: c.base.Host, Path: path, RawQuery: query.Encode()}
 	req, err := http.NewRequestWithContext(ctx, method, u.String(), bytes.NewReader(text))
 	if err != nil {
 		return nil, err
+	}
+	if authorization != "" {
+		req.Header.Set("Authorization", authorization)
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
@@ -118,20 +143,24 @@ func (c *Client) send(ctx context.Context, method, path string, query url.Values
 		// net/http reports a reply before the request, as to a refused connection, with an
 		// untyped error.
 		if !errors.Is(err, ErrUnreachable) && ctx.Err() == nil {
-			err = &Failure{Err: "the manager closed the connection",
-				Hint: "it has too many connections or is exiting: try again later"}
+			err = c.broken(err)
 		}
 		return nil, err
 	}
-	if resp.StatusCode < http.StatusBadRequest {
-		return resp.Body, nil
-	}
-	defer resp.Body.Close()
+	return resp, nil
+}
+
+// failure is the error of a reply.
+func (c *Client) failure(path string, resp *http.Response) error {
 	f := &Failure{}
 	if err := json.NewDecoder(io.LimitReader(resp.Body, maxReply)).Decode(f); err != nil || f.Err == "" {
-		f.Err = fmt.Sprintf("%s: the server answers %s", path, resp.Status)
+		f.Err = c.refused(path, resp)
 	}
-	return nil, f
+	f.Status = resp.StatusCode
+	if after, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && f.Hint == "" {
+		f.Hint = fmt.Sprintf("try again in %v", time.Duration(after)*time.Second)
+	}
+	return f
 }
 
 // All reads a list of elements of type T while it arrives, and passes each to a function,

@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -24,7 +25,7 @@ import (
 // TCPClient is a Client of a server that a test has elsewhere.
 func TCPClient(addr string) *Client {
 	return &Client{
-		http: http.Client{
+		base: &url.URL{Scheme: "http", Host: "ibsm"}, http: http.Client{
 			Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 				return (&net.Dialer{}).DialContext(ctx, "tcp", addr)
 			}, DisableKeepAlives: true}}}
@@ -184,4 +185,11 @@ func FuzzRequest(f *testing.F) {
 			t.Errorf("%s %s: %d %q", method, target, w.Code, w.Body)
 		}
 	})
+}
+
+// SetConnectPatience has connections given up earlier, until the returned function is called.
+func SetConnectPatience(d time.Duration) (undo func()) {
+	before := connectPatience
+	connectPatience = d
+	return func() { connectPatience = before }
 }

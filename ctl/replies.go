@@ -17,9 +17,15 @@ type Failure struct {
 	Hint string `json:"hint,omitempty"`
 	// Field is the field of the request that is wrong.
 	Field string `json:"field,omitempty"`
+
+	Status int   `json:"-"` // of the reply; 0 where there is none
+	cause  error // why there is no reply
 }
 
 func (f *Failure) Error() string { return f.Err }
+
+// Unwrap is why there is no reply; nil if there is one.
+func (f *Failure) Unwrap() error { return f.cause }
 
 // hinted is an error with what to do about it.
 type hinted struct {

@@ -115,8 +115,8 @@ func (a *asker) awaitNames(asked <-chan names) (names, error) {
 			late.Stop()
 			return given, nil
 		case <-late.C:
-			if pid, ok := stopped(a.Path()); ok {
-				return nil, cli.WithHint(fmt.Errorf("%s: the manager does not answer: process %d is stopped", a.Path(),
+			if pid, ok := stopped(a.Address()); ok {
+				return nil, cli.WithHint(fmt.Errorf("%s: the manager does not answer: process %d is stopped", a.Address(),
 					pid),
 					fmt.Sprintf("continue it with kill -CONT %d, or restart the manager", pid))
 			}
@@ -152,18 +152,18 @@ func (a *asker) explain(err error) error {
 	if !errors.Is(err, ctl.ErrUnreachable) {
 		return err
 	}
-	hint := "start a manager with ibsm --ctl_socket " + a.Path() + ", or select another socket with --socket or " +
+	hint := "start a manager with ibsm --ctl_socket " + a.Address() + ", or select another socket with --socket or " +
 		ctl.SocketEnv
-	if others, _ := sockets(filepath.Dir(a.Path())); len(others) > 0 {
+	if others, _ := sockets(filepath.Dir(a.Address())); len(others) > 0 {
 		hint = "select one of the managers on this host: --socket " + strings.Join(others, ", --socket ")
-	} else if a.Path() == ctl.DefaultSocket {
+	} else if a.Address() == ctl.DefaultSocket {
 		hint = "start a manager with systemctl start ibsm, or select another socket with --socket or " + ctl.SocketEnv
 	}
 	if errors.Is(err, fs.ErrPermission) {
 		err = fs.ErrPermission // a manager may be running there
-		hint = "the socket may be used by " + owner(a.Path()) + " only: use sudo, or start ibsm with --ctl_group"
+		hint = "the socket may be used by " + owner(a.Address()) + " only: use sudo, or start ibsm with --ctl_group"
 	}
-	return cli.WithHint(fmt.Errorf("%s: %w", a.Path(), err), hint)
+	return cli.WithHint(fmt.Errorf("%s: %w", a.Address(), err), hint)
 }
 
 // owner is whom a file belongs to.

@@ -52,5 +52,5 @@ func TestAtHand(t *testing.T) {
 	if kept, err := filepath.Glob(file + ".~*~*"); err != nil || len(kept) != 2 {
 		t.Errorf("versions %q, want that before and that after the edit", kept)
 	}
-	ask(1, "no manager is running on this socket", "--socket", filepath.Join(dir, "none"), "status", "--wait=200ms")
+	ask(1, "no manager is running there", "--socket", filepath.Join(dir, "none"), "status", "--wait=200ms")
 }

@@ -39,7 +39,7 @@ func partitionFile(ctx context.Context, socket string) (string, error) {
 			others == nil {
 			return conf.UsualFile(key.Default, conf.Environment{ReadFile: os.ReadFile}), nil
 		}
-		return "", cli.WithHint(fmt.Errorf("cannot ask the manager for its partition file: %s: %w", client.Path(), err),
+		return "", cli.WithHint(fmt.Errorf("cannot ask the manager for its partition file: %s: %w", client.Address(), err),
 			"select the file with --file")
 	}
 	for _, s := range all.Settings {

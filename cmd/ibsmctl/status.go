@@ -62,7 +62,7 @@ func (a *asker) await(ctx context.Context, most time.Duration, choose func() str
 			return a.explain(err)
 		default:
 			reason = a.explain(err)
-			if path := choose(); path != a.Path() {
+			if path := choose(); path != a.Address() {
 				a.Close()
 				a.Client = ctl.NewClient(path)
 				continue

@@ -39,8 +39,8 @@ func TestAwaitSocket(t *testing.T) {
 		}
 		return chooseSocket(usual)
 	})
-	if err != nil || a.Path() != instance {
-		t.Errorf("none was named: %v at %s", err, a.Path())
+	if err != nil || a.Address() != instance {
+		t.Errorf("none was named: %v at %s", err, a.Address())
 	}
 	asked, a = 0, &asker{Client: ctl.NewClient(other)}
 	err = a.await(t.Context(), time.Minute, func() string {
@@ -49,8 +49,8 @@ func TestAwaitSocket(t *testing.T) {
 		}
 		return socketOf(other)
 	})
-	if err != nil || a.Path() != other || asked != 2 {
-		t.Errorf("one was named: %v at %s, asked %d times", err, a.Path(), asked)
+	if err != nil || a.Address() != other || asked != 2 {
+		t.Errorf("one was named: %v at %s, asked %d times", err, a.Address(), asked)
 	}
 }
 

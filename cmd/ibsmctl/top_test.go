@@ -142,7 +142,7 @@ func TestRenderSizes(t *testing.T) {
 	first := &topView{}
 	first.take(&ctl.Activity{Status: &ctl.Status{Waiting: "no port"}, SA: &ctl.SAStats{}}, nil, nil)
 	busy := looked()
-	busy.trouble = "no manager is running on this socket"
+	busy.trouble = "no manager is running there"
 	for range 1000 {
 		busy.events = append(busy.events, ctl.Event{Level: "warn", Text: "\x1b]0;title\a" + strings.Repeat("x", 300)})
 	}
