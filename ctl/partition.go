@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"log/slog"
 	"net/http"
 	"strconv"
 	"strings"
@@ -79,17 +80,20 @@ const (
 
 // Partition is a partition with its state.
 type Partition struct {
-	Name     string  `json:"name"`
-	PKey     string  `json:"pkey"`
-	Origin   string  `json:"origin"`             // OfFile or OfCaller
-	Position string  `json:"position,omitempty"` // in the file
-	Note     string  `json:"note,omitempty"`
-	IPoIB    bool    `json:"ipoib"`
-	MTU      int     `json:"mtu,omitempty"`  // of the group, in bytes
-	Rate     float64 `json:"rate,omitempty"` // of the group, in Gb/s
-	SL       uint8   `json:"sl,omitempty"`
-	Scope    uint8   `json:"scope,omitempty"`
-	QKey     string  `json:"qkey,omitempty"`
+	Name     string `json:"name"`
+	PKey     string `json:"pkey"`
+	Origin   string `json:"origin"`             // OfFile or OfCaller
+	Position string `json:"position,omitempty"` // in the file
+	// All is the membership that a partition of the file gives all ports of hosts but those that it names otherwise, ""
+	// for none.
+	All   string  `json:"all,omitempty"`
+	Note  string  `json:"note,omitempty"`
+	IPoIB bool    `json:"ipoib"`
+	MTU   int     `json:"mtu,omitempty"`  // of the group, in bytes; 0 for the default
+	Rate  float64 `json:"rate,omitempty"` // of the group, in Gb/s; 0 for the default
+	SL    uint8   `json:"sl,omitempty"`
+	Scope uint8   `json:"scope,omitempty"`
+	QKey  string  `json:"qkey,omitempty"`
 	// DeleteWhenEmpty says that a caller's partition goes with its last member.
 	DeleteWhenEmpty bool      `json:"delete_when_empty,omitempty"`
 	ETag            string    `json:"etag,omitempty"` // of a caller's
@@ -222,15 +226,8 @@ func (s *Server) changePartition(w http.ResponseWriter, r *http.Request, err err
 
 // carryOut carries an order out, and replies.
 func (s *Server) carryOut(w http.ResponseWriter, source PartitionSource, o *PartitionOrder) error {
-	done, err := source.ChangePartition(o)
-	if done != nil && (done.Changed || !done.Mirrored) { // also where the error is that the store cannot be written
-		s.logPartition(o.By, done)
-		NoteChange(w, done.Before, done.After)
-	}
+	done, err := ChangePartition(w, source, s.cfg.Logger, o)
 	if err != nil {
-		if errors.Is(err, ErrNotNow) {
-			w.Header().Set("Retry-After", "1")
-		}
 		return err
 	}
 	status := http.StatusOK
@@ -244,8 +241,22 @@ func (s *Server) carryOut(w http.ResponseWriter, source PartitionSource, o *Part
 	return nil
 }
 
+// ChangePartition carries an order out for a request, which has no reply yet, and logs the change.
+func ChangePartition(w http.ResponseWriter, source PartitionSource, to *slog.Logger, o *PartitionOrder) (
+	*PartitionChanged, error) {
+	done, err := source.ChangePartition(o)
+	if done != nil && (done.Changed || !done.Mirrored) { // also where the error is that the store cannot be written
+		logPartition(to, o.By, done)
+		NoteChange(w, done.Before, done.After)
+	}
+	if errors.Is(err, ErrNotNow) {
+		w.Header().Set("Retry-After", "1")
+	}
+	return done, err
+}
+
 // logPartition logs a change, which is an event then.
-func (s *Server) logPartition(by *rights.User, done *PartitionChanged) {
+func logPartition(to *slog.Logger, by *rights.User, done *PartitionChanged) {
 	what := "changed"
 	switch {
 	case done.Created:
@@ -253,9 +264,9 @@ func (s *Server) logPartition(by *rights.User, done *PartitionChanged) {
 	case done.Deleted:
 		what = "deleted"
 	}
-	log, text := s.cfg.Logger.Info, "a caller's partition was "+what
+	log, text := to.Info, "a caller's partition was "+what
 	if !done.Mirrored {
-		log, text = s.cfg.Logger.Warn, text+", and no standby has acknowledged it within two seconds"
+		log, text = to.Warn, text+", and no standby has acknowledged it within two seconds"
 	}
 	log(text, "by", by.Name, "partition", done.Name,
 		"pkey", done.PKey, "number", done.Number, "put", done.Put, "removed", done.Removed)

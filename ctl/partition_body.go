@@ -21,7 +21,7 @@ import (
 
 // shown are members of replies, which a body may have, too: so a client can change what it got, and put it back.
 var (
-	shownPartition = []string{"origin", "position", "etag", "number", "since", "held", "ready", "states"}
+	shownPartition = []string{"origin", "position", "all", "etag", "number", "since", "held", "ready", "states"}
 	shownMember    = []string{"state", "why", "since", "ports"}
 )
 
@@ -309,7 +309,7 @@ func (b body) member(at string) (m callers.Member, err error) {
 		"guid": func(at string) error {
 			return read(b, at, "a port GUID: a text of up to 16 hexadecimal digits, not all 0", "0xb83fd20300a00020",
 				func(v string) (ok bool) {
-					m.Port, ok = parseGUID(v)
+					m.Port, ok = ParseGUID(v)
 					return ok
 				})
 		},
@@ -334,9 +334,9 @@ func (b body) member(at string) (m callers.Member, err error) {
 	return m, err
 }
 
-// parseGUID parses a GUID in the forms in which programs write one: digits in any case, with 0x or without, or in pairs
+// ParseGUID parses a GUID in the forms in which programs write one: digits in any case, with 0x or without, or in pairs
 // or fours between colons.
-func parseGUID(text string) (mad.GUID, bool) {
+func ParseGUID(text string) (mad.GUID, bool) {
 	if strings.Contains(text, ":") {
 		if text = strings.ReplaceAll(text, ":", ""); len(text) != 16 {
 			return 0, false

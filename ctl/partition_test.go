@@ -254,7 +254,7 @@ func TestWrongFields(t *testing.T) {
 		`{"` + strings.Repeat("x", 1<<16) + `":1}`:                    "xxx...: there is no such field",
 		strings.Repeat(`{"note":`, 20000):                             "",
 		`{"members":[{"guid":"0x1f"},{"guid":"0x1f","index0":true}]}`: "named twice",
-		`{"mtu":4096}`:                                "set ipoib too",
+		`{"scope":5}`:                                 "set ipoib too",
 		`{"members":[{"host":"ALL"}]}`:                "not the name of a host",
 		`{"members":[{"host":"node[1-3]"}]}`:          "not the name of a host",
 		`{"note":"` + strings.Repeat("x", 129) + `"}`: "129 bytes",

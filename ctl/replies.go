@@ -48,8 +48,13 @@ func has(there bool, what string) error {
 
 // fail replies with an error of the Source or of an invalid request.
 func (s *Server) fail(w http.ResponseWriter, err error) {
-	status := http.StatusInternalServerError
-	reply := &Failure{Err: err.Error()}
+	status, reply := FailureOf(err)
+	s.reply(w, status, reply)
+}
+
+// FailureOf is the reply to an error of a Source or of an invalid request, with its status.
+func FailureOf(err error) (status int, reply *Failure) {
+	status, reply = http.StatusInternalServerError, &Failure{Err: err.Error()}
 	if h := (*hinted)(nil); errors.As(err, &h) {
 		reply.Hint = h.hint
 	}
@@ -64,7 +69,7 @@ func (s *Server) fail(w http.ResponseWriter, err error) {
 			status, reply.Err = code, strings.TrimPrefix(reply.Err, sentinel.Error()+": ")
 		}
 	}
-	s.reply(w, status, reply)
+	return status, reply
 }
 
 // reply replies with a value as one line of JSON.

@@ -22,6 +22,8 @@ type Route struct {
 	Params []Param
 	Body   Content
 	Reply  Content
+	// Lenient requests may have parameters and a body that are not in the table: they are ignored.
+	Lenient bool
 	// Handle replies, or returns the error that Fail replies with and has written nothing.
 	Handle func(http.ResponseWriter, *http.Request) error
 	Fail   func(http.ResponseWriter, error)
@@ -40,6 +42,9 @@ type Content struct {
 	Of   any    // a value of the type of a JSON object, or of the elements of List; nil for text
 	List string // the member of the object that has a list of Of; "" for none
 	Rows bool   // one value Of per line
+	// Array is a JSON array of Of, Map an object with a value Of by each name.
+	Array, Map bool
+	Or         *Content // the reply may be this in its place; nil for no other
 }
 
 // String is the method and the path, which name the request in an audit.
@@ -59,6 +64,9 @@ func (rt *Route) check(w http.ResponseWriter, r *http.Request) error {
 		}
 		return hint(fmt.Errorf("%w: user %s may not do this: %s", ErrForbidden, u.Name, rt),
 			fmt.Sprintf("the role %v has no right to %v", u.Role, rt.Right))
+	}
+	if rt.Lenient {
+		return nil
 	}
 	if r.ContentLength != 0 && rt.Body == (Content{}) {
 		w.Header().Set("Connection", "close")

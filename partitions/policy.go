@@ -68,6 +68,16 @@ func (p *Partition) Where() string {
 	return p.Position.String()
 }
 
+// OfHosts is the membership that the partition gives all ports of hosts but those that it names otherwise; 0 for none.
+func (p *Partition) OfHosts() (all Membership) {
+	for i := range p.Members {
+		if m := &p.Members[i]; m.Who == All || m.Who == AllCAs {
+			all = m.Membership
+		}
+	}
+	return all
+}
+
 // Member gives a port or a set of ports its membership. A later Member of a partition
 // overrules an earlier one for the ports that both name. A partition may name nobody.
 type Member struct {

@@ -97,3 +97,22 @@ func TestFind(t *testing.T) {
 		t.Error("a partition is found elsewhere")
 	}
 }
+
+// TestOfHosts: what a partition gives hosts that it does not name.
+func TestOfHosts(t *testing.T) {
+	l := newLab(t)
+	for text, want := range map[string]Membership{
+		"Default=0x7fff: ALL=full;":                                     Full,
+		"Default=0x7fff: ALL=both;":                                     Both,
+		"Default=0x7fff: ALL=limited, SELF=full, 0x100003=full;":        Limited,
+		"Default=0x7fff: ALL=full, ALL_CAS=limited, ALL_SWITCHES=full;": Limited,
+		"S=0x10: ALL=full;":                                             Limited, // by the default partition under each file
+	} {
+		if got := l.parse(text).Find(DefaultKey).OfHosts(); got != want {
+			t.Errorf("%s gives hosts %v, want %v", text, got, want)
+		}
+	}
+	if got := l.parse("S=0x10: 0x100003=full, ALL_SWITCHES;").Find(0x10).OfHosts(); got != 0 {
+		t.Errorf("a partition that names no host gives hosts %v", got)
+	}
+}

@@ -121,9 +121,17 @@ func (l *partitionLister) ofFile(p *partitions.Partition) *ctl.Partition {
 	if p.Position.Line > 0 {
 		out.Position = p.Position.String()
 	}
+	if all := p.OfHosts(); all != 0 {
+		out.All = all.String()
+	}
 	if len(p.Groups) > 0 {
 		g := &p.Groups[0]
-		out.MTU, out.Rate, out.QKey = g.MTU.Bytes(), g.Rate.Gbps(), fmt.Sprintf("0x%04x", g.QKey)
+		if out.QKey = fmt.Sprintf("0x%04x", g.QKey); !g.AnyMTU {
+			out.MTU = g.MTU.Bytes()
+		}
+		if !g.AnyRate {
+			out.Rate = g.Rate.Gbps()
+		}
 	}
 	if l.members {
 		out.Members = []ctl.PartitionMember{}

@@ -206,7 +206,7 @@ func TestRefusals(t *testing.T) {
 		{Wanted{Name: "a", IPoIB: true, Rate: 63}, Match{}, Wrong, "rate", "100"},
 		{Wanted{Name: "a", SL: 16}, Match{}, Wrong, "sl", "0 to 15"},
 		{Wanted{Name: "a", IPoIB: true, Scope: 16}, Match{}, Wrong, "scope", "1 to 15"},
-		{Wanted{Name: "a", MTU: 4}, Match{}, Wrong, "ipoib", "set ipoib"},
+		{Wanted{Name: "a", Scope: 4}, Match{}, Wrong, "ipoib", "set ipoib"},
 		{Wanted{Name: "a", Members: []Member{{}}}, Match{}, Wrong, "members", "either a guid"},
 		{Wanted{Name: "a", Members: []Member{{Port: 1, Host: "h"}}}, Match{}, Wrong, "members", "either a guid"},
 		{Wanted{Name: "a", Members: []Member{{Port: 1, Membership: 4}}}, Match{}, Wrong, "membership", "limited or both"},

@@ -54,7 +54,7 @@ type Wanted struct {
 	Key   mad.PKey // 0 for the one that the partition has, or any that is free
 	Note  string
 	IPoIB bool
-	MTU   mad.MTU  // 0 for the default
+	MTU   mad.MTU  // 0 for the default; without IPoIB it has no effect
 	Rate  mad.Rate // likewise
 	SL    uint8
 	Scope uint8 // 0 for link-local
@@ -310,6 +310,9 @@ func (r *Rules) taken(field, name string, key mad.PKey, format string, args ...a
 	return refuse(Conflict, field, format, args...)
 }
 
+// FileHas refuses a P_Key that the file has.
+func (r *Rules) FileHas(key mad.PKey) error { return r.fileHas(key, "") }
+
 // fileHas refuses what the file has.
 func (r *Rules) fileHas(key mad.PKey, name string) error {
 	p := r.of(key, name)
@@ -344,8 +347,8 @@ func (r *Rules) checkValues(w *Wanted) error {
 		return refuse(Wrong, "sl", "SL %d is not valid: expected 0 to 15", w.SL)
 	case w.Scope > 15:
 		return refuse(Wrong, "scope", "scope %d is not valid: expected 1 to 15, or 0 for link-local", w.Scope)
-	case !w.IPoIB && (w.MTU != 0 || w.Rate != 0 || w.Scope != 0 || w.QKey != 0):
-		return refuse(Wrong, "ipoib", "mtu, rate, scope and qkey belong to the broadcast group: set ipoib too")
+	case !w.IPoIB && (w.Scope != 0 || w.QKey != 0):
+		return refuse(Wrong, "ipoib", "scope and qkey belong to the broadcast group: set ipoib too")
 	}
 	return nil
 }
