@@ -52,6 +52,7 @@ var floors = []floor{
 	{packages: "ctl"},
 	{packages: "ctl/history ctl/ctltest ctl/shape"},
 	{packages: "ctl/slurm ctl/draw"},
+	{packages: "ctl/kube"},
 	{packages: "ctl/server"},
 	{packages: "ctl/metrics",
 		modules: "github.com/klauspost/compress github.com/prometheus/client_golang github.com/prometheus/client_model github.com/prometheus/common"},

@@ -5,13 +5,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 
 	"ibsm/conf/diag"
-	"ibsm/rights"
 )
 
 func (s *Server) status(r *http.Request) (any, error) { return s.cfg.Source.Status(), nil }
@@ -42,13 +42,16 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, l List) error {
 	if err != nil {
 		return err
 	}
-	rows, err := sub.Rows(l, Filter{Type: query.Get("type"), Node: query.Get("node"), State: query.Get("state"),
-		Group: query.Get("group"), Name: query.Get("name"), Routes: routes, Absent: absent})
+	filter := Filter{Type: query.Get("type"), Node: query.Get("node"), State: query.Get("state"),
+		Group: query.Get("group"), Name: query.Get("name"), Routes: routes, Absent: absent}
+	var rows iter.Seq[any]
+	if l == Hosts {
+		rows, err = s.hosts(r, sub, &filter)
+	} else {
+		rows, err = sub.Rows(l, filter)
+	}
 	if err != nil {
 		return err
-	}
-	if l == Hosts {
-		rows = ownHosts(rights.Of(r.Context()), rows)
 	}
 	sendList(w, string(l), fmt.Sprintf(`"generation":%d`, sub.Generation()), rows)
 	return nil

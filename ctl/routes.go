@@ -75,7 +75,9 @@ func (s *Server) listRoutes() (all []Route) {
 		{PortGroups, PortGroup{}, rights.Read, "port groups of the files",
 			[]Param{{Name: "group", Text: "the name of a group"}}},
 		{Hosts, Host{}, rights.ReadOwn, "hosts with the ports of their adapters",
-			[]Param{{Name: "name", Text: "a host, or a pattern such as node[001-100]"}}},
+			[]Param{{Name: "name", Text: "a host, or a pattern such as node[001-100]"},
+				{Name: "rail", Text: "the number of a rail: its ports alone", Many: true},
+				{Name: "device", Text: "an adapter, or a pattern such as mlx5_[0-7]: its ports alone", Many: true}}},
 	} {
 		all = append(all, Route{Method: "GET", Path: "/v1/" + string(l.list), Right: l.right, Does: "lists " + l.does,
 			Params: l.params, Reply: listOf(l.list, l.of),

@@ -82,7 +82,7 @@ type Server struct {
 	// partitionWaits has one for each request that waits for a partition.
 	partitionWaits chan struct{}
 
-	plans, partitionPlans, partitionApplies, partitionBodies, measurements, drains, nameMaps turns
+	plans, partitionPlans, partitionApplies, partitionBodies, measurements, drains, nameMaps, choices turns
 }
 
 // New returns a Server that is not yet serving.
@@ -110,6 +110,7 @@ func New(cfg Config) *Server {
 	s.partitionBodies = newTurns("large partitions", maxPlans, s.stats)
 	s.drains = newTurns("changes of drain_file", maxOther, s.stats)
 	s.nameMaps = newTurns("node-name-maps", maxPlans, s.stats)
+	s.choices = newTurns("lists of chosen adapters", maxOther, s.stats)
 	s.measurements = newTurns("measurements of routes", maxOther, s.stats)
 	return s
 }

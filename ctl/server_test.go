@@ -152,6 +152,11 @@ func TestFailures(t *testing.T) {
 		{method: get, path: "/v1/diff?from=1&to=5", status: 404, says: "no such generation"},
 		{method: get, path: "/v1/diff?from=x", status: 400, says: "expected a number"},
 		{method: get, path: "/v1/generations?from=1", status: 400, says: "unknown parameter"},
+		{method: get, path: "/v1/hosts?rail=0", status: 400, says: "expected the number of a rail"},
+		{method: get, path: "/v1/hosts?rail=1&rail=x", status: 400, says: "ibsmctl rails lists them"},
+		{method: get, path: "/v1/hosts?rail=65536", status: 400, says: "expected the number of a rail"},
+		{method: get, path: "/v1/hosts?device=a" + strings.Repeat("&device=b", 64), status: 400, says: "more than 64"},
+		{method: get, path: "/v1/hosts?name=a&name=b", status: 400, says: "repeated parameter name"},
 		{method: get, path: "/v1/dump/x", status: 404, says: "dumps are lfts"},
 		{method: get, path: "/v1/counters?ports=1", status: 400, says: "unknown parameter"},
 		{method: get, path: "/v1/counters?brief=x", status: 400, says: "expected 0 or 1"},
@@ -181,7 +186,7 @@ func TestFailures(t *testing.T) {
 			t.Errorf("%s %s: %d %q, want %d with %q", c.method, c.path, status, text, c.status, c.says)
 		}
 	}
-	if n := b.server.Stats().Errors.Load(); n != 41 {
+	if n := b.server.Stats().Errors.Load(); n != 46 {
 		t.Errorf("%d errors counted", n)
 	}
 }
@@ -371,4 +376,42 @@ func list(srv *httptest.Server, each func(*ctl.Node) error) error {
 		each = func(*ctl.Node) error { return nil }
 	}
 	return ctl.All(context.Background(), ctl.TCPClient(srv.Listener.Addr().String()), get, "/v1/nodes", nil, each)
+}
+
+// TestChoicesWait: lists of chosen adapters are made one after the other, beside lists of all.
+func TestChoicesWait(t *testing.T) {
+	begun, next := make(chan ctl.Filter, 3), make(chan bool)
+	b := serve(t, &source{rows: func(l ctl.List, f ctl.Filter) (iter.Seq[any], error) {
+		if f.Devices != nil {
+			begun <- f
+			<-next
+		}
+		return func(yield func(any) bool) { yield(&ctl.Host{Name: "n1", Ports: []ctl.HostPort{{}}}) }, nil
+	}}, ctl.Config{})
+	ended := make(chan int, 3)
+	for i := range 3 {
+		go func() {
+			status, _ := b.raw(get, "/v1/hosts?rail=2&rail=3&device=mlx5_0&device=mlx5_1", "")
+			ended <- status
+		}()
+		if i == 0 {
+			if f := <-begun; !slices.Equal(f.Rails, []int{2, 3}) || !slices.Equal(f.Devices, []string{"mlx5_0", "mlx5_1"}) {
+				t.Errorf("%+v", f)
+			}
+			continue
+		}
+		b.until("it waits", func() bool { return b.server.Stats().Waiting.Load() == int64(i) })
+	}
+	if len(begun) != 0 {
+		t.Error("a second one begins beside one")
+	}
+	if status, text := b.raw(get, "/v1/hosts", ""); status != 200 {
+		t.Errorf("a list of all: %d %s", status, text)
+	}
+	close(next)
+	for range 3 {
+		if status := <-ended; status != 200 {
+			t.Errorf("status %d", status)
+		}
+	}
 }

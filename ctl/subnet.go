@@ -78,11 +78,18 @@ type Filter struct {
 	State string // port state
 	Group string // MGID, of Members; name, of PortGroups
 	Name  string // name or pattern, of Hosts
+	// Rails and Devices select ports of Hosts: those of one of the rails, and of an adapter whose name is one of
+	// Devices or matches one. Both are at most MaxChosen long.
+	Rails   []int
+	Devices []string
 	// Routes requests Link.Routes, which takes a second in a large subnet.
 	Routes bool
 	// Absent also selects the nodes and links that have gone since the manager started.
 	Absent bool
 }
+
+// MaxChosen is the greatest length of Filter.Rails and Filter.Devices.
+const MaxChosen = 64
 
 // Absent is the state of a link that is gone.
 const Absent = "absent"

@@ -105,6 +105,22 @@ func parseGlob(text string) (pieces []piece, err error) {
 	return pieces, nil
 }
 
+// Pattern is a name, or a pattern for names as partitions.conf has them for hosts. The zero Pattern matches "" alone.
+type Pattern struct{ pieces []piece }
+
+// ParsePattern parses a pattern: * is any text, ? one character, [001-100] a number of three digits, [1-100] one
+// without zeros before it. The error says what is wrong with it.
+func ParsePattern(text string) (Pattern, error) {
+	if text == "" || len(text) > mad.DataSize {
+		return Pattern{}, fmt.Errorf("it has %d characters instead of 1 to %d", len(text), mad.DataSize)
+	}
+	pieces, err := parseGlob(text)
+	return Pattern{pieces}, err
+}
+
+// Matches reports whether the pattern means a name. Its time is bounded by the lengths of both.
+func (p Pattern) Matches(name string) bool { return matches(p.pieces, name) }
+
 // mostDigits bounds numbers in patterns.
 const mostDigits = 15
 

@@ -5,22 +5,29 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"ibsm/cmd/cli"
+	"ibsm/ctl/kube"
 	"ibsm/ctl/slurm"
 )
 
-// What a dump may be: a kind of OpenSM's, or a format of Slurm's.
+// What a dump may be: a kind of OpenSM's, or a format of a scheduler's.
 var (
 	kinds   = []string{"lfts", "lid-matrix", "routes", "multicast", "subnet", "guids"}
-	formats = []string{string(slurm.Tree), string(slurm.Blocks), string(slurm.YAML)}
+	formats = []string{string(slurm.Tree), string(slurm.Blocks), string(slurm.YAML), topograph, string(kube.Kueue),
+		string(kube.HyperNode)}
 )
 
+// topograph is the format of topograph's models.
+const topograph = "topograph"
+
 func newDump(a *asker) *cobra.Command {
-	c := &cobra.Command{Use: "dump [OPTION]... {KIND | --format=FORMAT}",
-		Short: "dumps in OpenSM's formats, or the topology in Slurm's", Args: cli.Args(0, 1), ValidArgs: kinds, Long: `
+	c := &cobra.Command{Use: "dump [OPTION]... {KIND | FORMAT}",
+		Short: "dumps in OpenSM's formats, or the topology for schedulers", Args: cli.Args(0, 1),
+		ValidArgs: slices.Concat(kinds, formats), Long: `
 Writes one of the manager's dumps to standard output, in OpenSM's format:
 
   lfts         forwarding tables, as in opensm-lfts.dump
@@ -30,48 +37,78 @@ Writes one of the manager's dumps to standard output, in OpenSM's format:
   subnet       cables, as in opensm-subnet.lst
   guids        LIDs by port GUID, as in guid2lid
 
-or the topology in the format of another program:
+or the topology in the format of a scheduler:
 
   slurm        topology.conf for Slurm's plug-in topology/tree
   slurm-block  topology.conf for topology/block (Slurm 23.11 and later)
   slurm-yaml   topology.yaml with both (Slurm 25.05 and later)
+  topograph    a model for topograph
+  kueue        the Topology of Kueue, for the labels of ibsmctl hosts --labels
+  volcano      the HyperNodes of Volcano
 
-For Slurm, the name of a host is the first word of the NodeDescriptions of its adapters, or
+For schedulers, the name of a host is the first word of the NodeDescriptions of its adapters, or
 of their names in --node-name-map. Hosts on the same leaf switch, or with several adapters on
-the same leaf switches, share a Slurm switch or block. Adapters without a unique host name
-are left out and listed in comments.`, Example: `  ibsmctl dump routes > opensm.fdbs
-  ibsmctl dump --format=slurm > /etc/slurm/topology.conf
+the same leaf switches, share a switch or block. With --rail and --device only the chosen ports
+count: storage adapters on switches of their own should not. Adapters without a unique host name
+are left out and listed in comments. docs/pictures.md describes the formats.`, Example: `  ibsmctl dump routes > opensm.fdbs
+  ibsmctl dump slurm --device 'mlx5_[0-7]' > /etc/slurm/topology.conf
+  ibsmctl dump volcano | kubectl apply -f -
 `}
-	format := c.Flags().String("format", "", "write the topology in `FORMAT`: slurm, slurm-block or slurm-yaml")
+	format := c.Flags().String("format", "", "the same as the argument `FORMAT`")
 	spec := c.Flags().String("fabric", "",
-		"with --format: use the topology of `SPEC` instead of the manager's subnet: a file (ibnetdiscover, ibsim) or a generator such as fattree:k=8")
+		"for schedulers: use the topology of `SPEC` instead of the manager's subnet: a file (ibnetdiscover, ibsim) or a generator such as fattree:k=8")
+	var chosen adapters
+	chosen.define(c)
+	prefix := labelPrefix(c)
 	cli.Words(c, "format", formats...)
 	c.RunE = a.asking(func(ctx context.Context, args []string, stdout io.Writer) error {
-		const hint = "see ibsmctl dump --help for kinds and formats"
-		switch {
-		case *format == "" && len(args) == 0:
-			return cli.UsageError("an argument is missing", hint)
-		case *format == "" && *spec != "":
-			return cli.UsageError("--fabric needs --format", hint)
-		case *format == "":
-			kind, err := oneOf("kind of dump", args[0], kinds)
-			if err != nil {
-				return err
+		form, err := dumpForm(args, *format)
+		if err != nil {
+			return err
+		}
+		if slices.Contains(kinds, form) {
+			for _, option := range []string{"fabric", "rail", "device", "label-prefix"} {
+				if c.Flags().Changed(option) {
+					return cli.UsageError(fmt.Sprintf("--%s needs a format of a scheduler, and %s is none", option, form),
+						dumpHint)
+				}
 			}
-			return a.copy(ctx, http.MethodGet, "/v1/dump/"+kind, nil, stdout)
-		case len(args) > 0:
-			return cli.UsageError(fmt.Sprintf("a kind (%s) and a format (%s) exclude each other", args[0], *format),
-				hint)
+			return a.copy(ctx, http.MethodGet, "/v1/dump/"+form, nil, stdout)
 		}
-		form, err := oneOf("--format", *format, formats)
+		if err := checkPrefix(*prefix); err != nil {
+			return err
+		}
+		t, err := a.topology(ctx, *spec, &chosen)
 		if err != nil {
 			return err
 		}
-		f, err := a.shape(ctx, *spec, false)
-		if err != nil {
-			return err
-		}
-		return slurm.Of(f).Write(stdout, slurm.Form(form))
+		return writeTopology(stdout, t, form, *prefix)
 	})
 	return c
+}
+
+const dumpHint = "see ibsmctl dump --help for kinds and formats"
+
+// dumpForm is the kind or the format that the argument, or the option, names.
+func dumpForm(args []string, format string) (string, error) {
+	switch {
+	case format == "" && len(args) == 0:
+		return "", cli.UsageError("an argument is missing", dumpHint)
+	case format == "":
+		return oneOf("kind of dump", args[0], slices.Concat(kinds, formats))
+	case len(args) > 0:
+		return "", cli.UsageError(fmt.Sprintf("a kind (%s) and a format (%s) exclude each other", args[0], format), dumpHint)
+	}
+	return oneOf("--format", format, formats)
+}
+
+// writeTopology writes a topology in a format of a scheduler.
+func writeTopology(w io.Writer, t *slurm.Topology, form, prefix string) error {
+	switch form {
+	case topograph:
+		return kube.WriteModel(w, t)
+	case string(kube.Kueue), string(kube.HyperNode):
+		return kube.Of(t).Write(w, kube.Form(form), prefix)
+	}
+	return t.Write(w, slurm.Form(form))
 }

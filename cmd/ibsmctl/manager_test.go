@@ -206,7 +206,7 @@ func TestVerbs(t *testing.T) {
 		{"diff --since 1h", `^changes are stored since generation ` + first + `, but not since .*\ngeneration ` +
 			first + ` to \d+: \d+ change`, 0, ""},
 		{"events --since", `^$`, 2, "--since: argument missing"},
-		{"dump lfst", `^$`, 2, "expected lfts, lid-matrix, routes, multicast, subnet or guids"},
+		{"dump lfst", `^$`, 2, "expected lfts, lid-matrix, routes, multicast, subnet, guids, slurm, "},
 		{"reload", `^$`, 2, `did you mean config reload?`},
 		{"state sho", `^$`, 2, `unknown verb of state "sho"; did you mean show?`},
 		{"help path", `^Usage: ibsmctl path `, 0, ""},

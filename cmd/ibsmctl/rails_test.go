@@ -55,6 +55,13 @@ func TestRails(t *testing.T) {
 	ask(`^(.*\n){17}$`, "hosts", "host-1-0[2-3]")
 	ask(`"hosts":\[\n\{"name":"host-1-31","ports":\[\{.*"device":"mlx5_7","rail":8,"leaf":\{.*"port":31\},"unit":1,`,
 		"hosts", "host-1-31", "--json")
+	ask(`^(.*\n){3}$`, "hosts", "host-1-0[2-3]", "--rail", "2")
+	ask(`^HOST.*\n(host-1-0[2-3] +mlx5_[4-5] .*\n){4}$`, "hosts", "host-1-0[2-3]", "--device", "mlx5_[4-5]")
+	// no port of rail 3 of host-1-07, whose cable is on another leaf, but that of its adapter
+	ask(`^# 32 hosts.*\nSwitchName=leaf-1-3 Nodes=host-1-\[01-06,08-32\]\nSwitchName=leaf-1-6 Nodes=host-1-07\n`+
+		`SwitchName=fabric Switches=leaf-1-\[3,6\]\n$`, "dump", "slurm", "--device", "mlx5_2")
+	ask(`^host-1-01 example.com/tier-0=leaf-1-3 example.com/tier-1=fabric\n(.*\n){31}$`, "hosts", "--labels", "--device",
+		"mlx5_2", "--label-prefix", "example.com/tier-")
 	ask(`(?m)^hosts of each of 8 rails +255 +31 +1\.00 +1 +-$`, "routes", "quality")
 	ask(`"rails":\{"rails":8,"hosts":255,"shifts":31,"shift":1,"worst":1\}`, "routes", "quality", "--json")
 	other, _ := startManager(t, "fattree:k=4")

@@ -13,6 +13,7 @@ import (
 	"ibsm/ctl/slurm"
 	"ibsm/mad"
 	"ibsm/partitions"
+	"ibsm/plural"
 	"ibsm/routing/rails"
 	"ibsm/topo"
 )
@@ -43,7 +44,7 @@ func (s *subnet) findHosts() *hosts {
 		}
 	}
 	h := &hosts{names: partitions.NewHostIndex(ports), shared: map[string]string{}, unit: unitsOf(s.railsOf()),
-		block: s.blocks()}
+		block: s.blocks(nil)}
 	_, shared := h.names.Find("*")
 	for _, name := range shared {
 		h.shared[name] = ""
@@ -93,8 +94,8 @@ func (h *hosts) group(t *topo.Topo) {
 	})
 }
 
-// blocks are the leaves that the same hosts are on, by host.
-func (s *subnet) blocks() map[string]string {
+// blocks are the leaves that the same hosts are on with the chosen ports, by host; nil chooses all.
+func (s *subnet) blocks(chosen func(topo.PortIdx) bool) map[string]string {
 	var nodes []*ctl.Node
 	var links []*ctl.Link
 	for i := range s.view.Topo.Nodes {
@@ -108,8 +109,22 @@ func (s *subnet) blocks() map[string]string {
 			return true
 		})
 	}
+	var ends func(*ctl.End) bool
+	if chosen != nil {
+		type at struct {
+			node string
+			port uint8
+		}
+		is, t := map[at]bool{}, s.view.Topo
+		for _, p := range t.EndPorts {
+			if chosen(p) {
+				is[at{t.Nodes[t.Ports[p].Node].GUID.String(), t.Ports[p].Num}] = true
+			}
+		}
+		ends = func(e *ctl.End) bool { return is[at{e.Node, e.Port}] }
+	}
 	block := map[string]string{}
-	for _, leaves := range slurm.Of(shape.New(nodes, links)).Leafs {
+	for _, leaves := range slurm.Of(shape.New(nodes, links), ends).Leafs {
 		for _, name := range leaves.Nodes {
 			block[name] = leaves.Name
 		}
@@ -150,15 +165,64 @@ func (h *hosts) find(pattern string) (names map[string]bool, err error) {
 		cmp.Or(diag.Meant(pattern, slices.Compact(all)), ";"))
 }
 
-// hosts are the rows of hosts: those of the filter's name or pattern, or all.
+// chosen reports the ports that a filter selects; nil for all.
+func (s *subnet) chosen(f *ctl.Filter) (func(topo.PortIdx) bool, error) {
+	if len(f.Rails) == 0 && len(f.Devices) == 0 {
+		return nil, nil
+	}
+	devices := make([]partitions.Pattern, len(f.Devices))
+	for i, text := range f.Devices {
+		var err error
+		if devices[i], err = partitions.ParsePattern(text); err != nil {
+			return nil, fmt.Errorf("%w: parameter device=%q: expected the name of an adapter or a pattern, such as mlx5_0 or "+
+				"mlx5_[0-7]: %w", ctl.ErrBadRequest, text, err)
+		}
+	}
+	found, t := s.railsOf(), s.view.Topo
+	for _, rail := range f.Rails {
+		if rail > len(found.Rails) {
+			return nil, fmt.Errorf("%w: the subnet has no rail %d; ibsmctl rails lists its %s", ctl.ErrNotFound, rail,
+				plural.Of(len(found.Rails), "rail"))
+		}
+	}
+	return func(p topo.PortIdx) bool {
+		if rail, is := found.Of[p]; len(f.Rails) > 0 && !(is && slices.Contains(f.Rails, rail+1)) {
+			return false
+		}
+		_, device := rails.Split(t.Nodes[t.Ports[p].Node].Desc.String())
+		named := func(d partitions.Pattern) bool { return d.Matches(device) }
+		return len(devices) == 0 || slices.ContainsFunc(devices, named)
+	}, nil
+}
+
+// choose are the hosts with the chosen ports alone, without those that have none.
+func (s *subnet) choose(h *hosts, chosen func(topo.PortIdx) bool) *hosts {
+	some := *h
+	some.all, some.block = nil, s.blocks(chosen)
+	for _, of := range h.all {
+		of.ports = slices.DeleteFunc(slices.Clone(of.ports), func(p topo.PortIdx) bool { return !chosen(p) })
+		if len(of.ports) > 0 {
+			some.all = append(some.all, of)
+		}
+	}
+	return &some
+}
+
+// hosts are the rows of hosts: those of the filter's name or pattern, or all, with the ports that the filter selects.
 func (s *subnet) hosts(f *ctl.Filter) (iter.Seq[any], error) {
 	h := s.hostsOf()
+	chosen, err := s.chosen(f)
+	if err != nil {
+		return nil, err
+	}
 	var names map[string]bool // nil for all
 	if f.Name != "" {
-		var err error
 		if names, err = h.find(f.Name); err != nil {
 			return nil, err
 		}
+	}
+	if chosen != nil {
+		h = s.choose(h, chosen)
 	}
 	return func(yield func(any) bool) {
 		for i := range h.all {

@@ -53,6 +53,52 @@ func TestHosts(t *testing.T) {
 	}
 }
 
+// TestChosenHosts: a list of chosen rails and adapters has their ports alone, and the blocks that these make.
+func TestChosenHosts(t *testing.T) {
+	s := newSubnet(viewtest.Of(t, routingtest.RailFabric(2), 0), nil)
+	for _, c := range []struct {
+		filter ctl.Filter
+		ports  int // of each host
+		want   func(p *ctl.HostPort) bool
+		block  string // of host-1-01
+	}{
+		{ctl.Filter{}, 8, func(p *ctl.HostPort) bool { return true }, "leaf-1-1"},
+		{ctl.Filter{Rails: []int{3}}, 1, func(p *ctl.HostPort) bool { return p.Device == "mlx5_2" && p.Rail == 3 }, "leaf-1-3"},
+		{ctl.Filter{Devices: []string{"mlx5_[4-5]", "mlx5_7"}}, 3, func(p *ctl.HostPort) bool {
+			return p.Rail == 5 || p.Rail == 6 || p.Rail == 8
+		}, "leaf-1-5"},
+		{ctl.Filter{Rails: []int{5, 1}, Devices: []string{"mlx5_[4-7]"}}, 1, func(p *ctl.HostPort) bool { return p.Rail == 5 },
+			"leaf-1-5"},
+		{ctl.Filter{Devices: []string{"hfi*"}}, 0, nil, ""},
+	} {
+		all := rows[ctl.Host](t, s, ctl.Hosts, c.filter)
+		if want := 64 * min(c.ports, 1); len(all) != want {
+			t.Errorf("%+v: %d hosts, want %d", c.filter, len(all), want)
+			continue
+		}
+		for i := range all {
+			if len(all[i].Ports) != c.ports || all[i].Ports[0].Block == "" {
+				t.Fatalf("%+v: %+v", c.filter, all[i])
+			}
+			for k := range all[i].Ports {
+				if p := &all[i].Ports[k]; !c.want(p) {
+					t.Errorf("%+v: %+v", c.filter, p)
+				}
+			}
+		}
+		if c.ports > 0 && all[0].Ports[0].Block != c.block {
+			t.Errorf("%+v: %s is in block %q, want %q", c.filter, all[0].Name, all[0].Ports[0].Block, c.block)
+		}
+	}
+	one := rows[ctl.Host](t, s, ctl.Hosts, ctl.Filter{Name: "host-2-04", Rails: []int{8}})
+	if len(one) != 1 || len(one[0].Ports) != 1 || one[0].Ports[0].Device != "mlx5_7" {
+		t.Errorf("%+v", one)
+	}
+	if again := rows[ctl.Host](t, s, ctl.Hosts, ctl.Filter{Name: "host-2-04"}); len(again[0].Ports) != 8 {
+		t.Errorf("a list of a rail changed that of all: %+v", again)
+	}
+}
+
 func guidIn(t *testing.T, text string) mad.GUID {
 	t.Helper()
 	guid, err := mad.ParseGUID(text)
@@ -208,13 +254,24 @@ func TestHostsRefusals(t *testing.T) {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
+	for device, want := range map[string]error{"mlx5_[": ctl.ErrBadRequest, "mlx5_]": ctl.ErrBadRequest, "": ctl.ErrBadRequest,
+		"mlx5_[a]": ctl.ErrBadRequest, strings.Repeat("a", 65): ctl.ErrBadRequest, "mlx5_[7-1]": ctl.ErrBadRequest,
+		"mlx4*": nil} {
+		if _, err := s.Rows(ctl.Hosts, ctl.Filter{Devices: []string{"*", device}}); !errors.Is(err, want) {
+			t.Errorf("device %q: %v", device, err)
+		}
+	}
+	if _, err := s.Rows(ctl.Hosts, ctl.Filter{Rails: []int{1}}); !errors.Is(err, ctl.ErrNotFound) ||
+		!strings.Contains(err.Error(), "no rail 1; ibsmctl rails lists its 0 rails") {
+		t.Errorf("a rail of a subnet without rails: %v", err)
+	}
 }
 
 // BenchmarkHosts lists the hosts of a subnet of 11,664: at first, when they are known, and one of them.
 func BenchmarkHosts(b *testing.B) {
 	v := viewtest.New(b, "fattree:k=36", 0)
-	list := func(b *testing.B, s *subnet, name string) (hosts, bytes int) {
-		rows, err := s.Rows(ctl.Hosts, ctl.Filter{Name: name})
+	list := func(b *testing.B, s *subnet, name string, devices []string) (hosts, bytes int) {
+		rows, err := s.Rows(ctl.Hosts, ctl.Filter{Name: name, Devices: devices})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -230,16 +287,18 @@ func BenchmarkHosts(b *testing.B) {
 	for _, c := range []struct {
 		name, host string
 		first      bool
-	}{{"first", "", true}, {"again", "", false}, {"one", "host-00017", false}} {
+		devices    []string
+	}{{name: "first", first: true}, {name: "again"}, {name: "one", host: "host-00017"},
+		{name: "chosen", devices: []string{"mlx5_[0-7]"}}} {
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
 			s, hosts, bytes := newSubnet(v, nil), 0, 0
-			list(b, s, c.host)
+			list(b, s, c.host, c.devices)
 			for b.Loop() {
 				if c.first {
 					s = newSubnet(v, nil)
 				}
-				hosts, bytes = list(b, s, c.host)
+				hosts, bytes = list(b, s, c.host, c.devices)
 			}
 			b.ReportMetric(float64(bytes), "reply-bytes")
 			b.ReportMetric(float64(hosts), "hosts")

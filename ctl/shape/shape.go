@@ -39,6 +39,14 @@ type Attached struct {
 	Link *ctl.Link
 }
 
+// End is the host's end of the cable.
+func (f *Fabric) End(a Attached) *ctl.End {
+	if a.Link.From.Node == f.Hosts[a.Host].GUID {
+		return &a.Link.From
+	}
+	return &a.Link.To
+}
+
 // Trunk is all cables between two switches.
 type Trunk struct {
 	A, B  int // indexes into Fabric.Switches, A the lower one

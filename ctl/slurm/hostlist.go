@@ -5,10 +5,12 @@ import (
 	"strings"
 )
 
-// hostlist writes names as Slurm does, n[01-03,07],login: numbers at the end of names
-// that are else the same in brackets. It expects them sorted by shape.Natural.
-func hostlist(names []string) string {
-	var parts []string
+// hostlist writes names as Slurm does, n[01-03,07],login.
+func hostlist(names []string) string { return strings.Join(Hostlist(names), ",") }
+
+// Hostlist are names in the parts of a list of Slurm's: numbers at the end of names that are else
+// the same in brackets. It expects them sorted by shape.Natural.
+func Hostlist(names []string) (parts []string) {
 	for i := 0; i < len(names); {
 		prefix, _ := cutSuffix(names[i])
 		end := i + 1
@@ -25,7 +27,7 @@ func hostlist(names []string) string {
 		}
 		i = end
 	}
-	return strings.Join(parts, ",")
+	return parts
 }
 
 // ranges are the numbers at the end of names, runs of them from first to last.

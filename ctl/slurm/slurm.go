@@ -33,9 +33,10 @@ type Switch struct {
 }
 
 // Of is the topology of a subnet. A host's name is the first word of its adapters'
-// NodeDescriptions.
-func Of(f *shape.Fabric) *Topology {
-	b := &builder{fabric: f, taken: map[string]bool{}}
+// NodeDescriptions. It has the hosts that have one of the chosen ends of cables, and is on the
+// leafs where these lead; nil chooses all.
+func Of(f *shape.Fabric, chosen func(*ctl.End) bool) *Topology {
+	b := &builder{fabric: f, chosen: chosen, taken: map[string]bool{}}
 	hosts, leftOut := b.hosts()
 	b.top.LeftOut = leftOut
 	b.addLeafs(hosts)
@@ -46,6 +47,7 @@ func Of(f *shape.Fabric) *Topology {
 // builder makes a Topology.
 type builder struct {
 	fabric *shape.Fabric
+	chosen func(*ctl.End) bool
 	top    Topology
 	taken  map[string]bool // names of switches
 	on     [][]int         // by Leafs: the switches that it stands for
@@ -62,6 +64,9 @@ func (b *builder) hosts() (hosts map[string][]int, leftOut []string) {
 	listed := map[string]bool{}
 	for s := range f.Switches {
 		for _, a := range f.Switches[s].Hosts {
+			if b.chosen != nil && !b.chosen(f.End(a)) {
+				continue
+			}
 			desc := f.Hosts[a.Host].Desc
 			name := ctl.HostName(desc)
 			why := ""

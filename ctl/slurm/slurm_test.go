@@ -16,7 +16,7 @@ import (
 func written(t *testing.T, f *shape.Fabric, form Form) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Of(f).Write(&b, form); err != nil {
+	if err := Of(f, nil).Write(&b, form); err != nil {
 		t.Fatal(err)
 	}
 	_, rest, _ := strings.Cut(b.String(), "\n")
@@ -140,13 +140,37 @@ func TestHosts(t *testing.T) {
 	}
 }
 
+// TestChosen: storage adapters on a leaf of their own do not shape the tree, if only compute adapters are chosen; a
+// host without a chosen adapter is not there.
+func TestChosen(t *testing.T) {
+	f := cluster("a b s", "n1 mlx5_0@a", "n1 mlx5_8@s", "n2 mlx5_0@a", "n2 mlx5_8@s", "n3 mlx5_0@b", "n4 mlx5_8@s",
+		"localhost mlx5_8@s", "localhost mlx5_0@b")
+	var b bytes.Buffer
+	top := Of(f, func(e *ctl.End) bool {
+		return e.Port == 0 && e.Node != "0x0000000000000001" && e.Node != "0x0000000000000003" &&
+			e.Node != "0x0000000000000005" && e.Node != "0x0000000000000006"
+	})
+	if err := top.Write(&b, Tree); err != nil {
+		t.Fatal(err)
+	}
+	want := "# 3 hosts. Made by ibsmctl dump slurm\n# left out: 1 adapter \"localhost mlx5_0\": no name of a host\n" +
+		"SwitchName=a Nodes=n[1-2]\nSwitchName=b Nodes=n3\nSwitchName=fabric Switches=a,b\n"
+	if b.String() != want {
+		t.Errorf("%swant\n%s", b.String(), want)
+	}
+	all := "# a: a s\nSwitchName=a Nodes=n[1-2,4]\nSwitchName=b Nodes=n3\nSwitchName=fabric Switches=a,b\n"
+	if got := written(t, f, Tree); !strings.HasSuffix(got, all) {
+		t.Errorf("with all adapters %swant\n%s", got, all)
+	}
+}
+
 // Names of switches are made fit for Slurm, and stay apart.
 func TestNames(t *testing.T) {
 	long := strings.Repeat("x", 100)
 	f := cluster("s/1 s|1 fabric "+long, "n1@s/1", "n2@s|1", "n3@fabric", "n4@"+long)
 	want := []string{"fabric", "s_1", "s_1-2", long[:58]}
 	var got []string
-	top := Of(f)
+	top := Of(f, nil)
 	for i := range top.Leafs {
 		got = append(got, top.Leafs[i].Name)
 	}
@@ -158,7 +182,7 @@ func TestNames(t *testing.T) {
 // The real cluster has units of four leafs each, which hosts are on with four adapters.
 func TestRealCluster(t *testing.T) {
 	nodes, links := ctltest.RealCluster(t)
-	top := Of(shape.New(nodes, links))
+	top := Of(shape.New(nodes, links), nil)
 	if len(top.Leafs) != 8 || len(top.Uppers) != 1 || len(top.LeftOut) != 4 {
 		t.Errorf("%d leafs, %d above them, left out: %q", len(top.Leafs), len(top.Uppers), top.LeftOut)
 	}

@@ -132,7 +132,7 @@ func TestSlurmctld(t *testing.T) {
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	f := shape.New(ctltest.Rows(t, "fattree:k=4"))
 	var file bytes.Buffer
-	if err := Of(f).Write(&file, Tree); err != nil {
+	if err := Of(f, nil).Write(&file, Tree); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "topology.conf"), file.Bytes(), 0o600); err != nil {

@@ -27,9 +27,9 @@ func (t *Topology) Write(w io.Writer, form Form) error {
 	for i := range t.Leafs {
 		hosts += len(t.Leafs[i].Nodes)
 	}
-	fmt.Fprintf(out, "# %d hosts. Made by ibsmctl dump --format=%s\n", hosts, form)
+	fmt.Fprintf(out, "# %d hosts. Made by ibsmctl dump %s\n", hosts, form)
 	for _, why := range t.LeftOut {
-		fmt.Fprintf(out, "# left out: %s\n", strings.Map(printable, why))
+		fmt.Fprintf(out, "# left out: %s\n", strings.Map(Printable, why))
 	}
 	switch form {
 	case Blocks:
@@ -42,8 +42,8 @@ func (t *Topology) Write(w io.Writer, form Form) error {
 	return out.Flush()
 }
 
-// printable keeps a comment on its line.
-func printable(r rune) rune {
+// Printable keeps a comment on its line.
+func Printable(r rune) rune {
 	if r < ' ' || r > '~' {
 		return '?'
 	}
@@ -64,7 +64,7 @@ func (t *Topology) writeTree(w *bufio.Writer) {
 // writeLeafs says which switches a leaf stands for, where they are several.
 func (s *Switch) writeLeafs(w *bufio.Writer, indent string) {
 	if s.Leafs != nil {
-		fmt.Fprintf(w, "%s# %s: %s\n", indent, s.Name, strings.Map(printable, strings.Join(s.Leafs, " ")))
+		fmt.Fprintf(w, "%s# %s: %s\n", indent, s.Name, strings.Map(Printable, strings.Join(s.Leafs, " ")))
 	}
 }
 
