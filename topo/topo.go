@@ -35,6 +35,9 @@ type Topo struct {
 
 	// Extended is the ExtendedPortInfo of ports that were asked for it.
 	Extended map[PortIdx]smp.ExtendedPortInfo
+	// VPorts are the vPorts behind Ports; nil where there are none, or the manager ignores virtualization. They change
+	// between sweeps, too, in a copy of the Topo.
+	VPorts *VPorts
 }
 
 // SetExtended stores the ExtendedPortInfo of a port, and what it says of FDR10.
@@ -167,9 +170,11 @@ func (t *Topo) Equal(o *Topo) bool {
 	return true
 }
 
-// Same reports whether one of two Topos can take the place of the other: they are equal, and so is the
-// ExtendedPortInfo of their ports.
-func (t *Topo) Same(o *Topo) bool { return t.Equal(o) && maps.Equal(t.Extended, o.Extended) }
+// Same reports whether one of two Topos can take the place of the other: they are equal, and so are the
+// ExtendedPortInfo and the vPorts of their ports.
+func (t *Topo) Same(o *Topo) bool {
+	return t.Equal(o) && maps.Equal(t.Extended, o.Extended) && t.VPorts.Equal(o.VPorts)
+}
 
 // Clone is a copy of what may change while a plan is carried out.
 func (t *Topo) Clone() *Topo {
