@@ -201,6 +201,47 @@ func TestSlow(t *testing.T) {
 	b.mustAnswer()
 }
 
+// A client that sends a body without end, a byte at a time, is let go after the server's patience, in each request that
+// has a body.
+func TestSlowBodies(t *testing.T) {
+	const patience = 50 * time.Millisecond
+	_, callers := serveCallers(t)
+	b := serve(t, &source{}, ctl.Config{Patience: patience, Partitions: callers,
+		PlanPartitions: func([]byte) ([]ctl.PartitionRow, error) { return nil, nil }})
+	for _, rt := range b.server.Routes() {
+		if rt.Body == (ctl.Content{}) {
+			continue
+		}
+		for _, length := range []string{"Content-Length: 100000", "Transfer-Encoding: chunked"} {
+			c := b.dial()
+			defer c.Close()
+			path := strings.NewReplacer("{name}", "red", "{kind}", "lfts").Replace(rt.Path)
+			fmt.Fprintf(c, "%s %s HTTP/1.1\r\nHost: x\r\n%s\r\n\r\n", rt.Method, path, length)
+			if strings.HasPrefix(length, "T") {
+				fmt.Fprint(c, "fffff\r\n")
+			}
+			ended := make(chan error, 1)
+			go func() {
+				_, err := io.Copy(io.Discard, c)
+				ended <- err
+			}()
+			pace := time.NewTicker(patience / 10)
+			defer pace.Stop()
+			for read := true; read; {
+				select {
+				case err := <-ended:
+					if read = false; errors.Is(err, os.ErrDeadlineExceeded) {
+						t.Errorf("%v, %s: a body is read for ever", &rt, length)
+					}
+				case <-pace.C:
+					io.WriteString(c, " ")
+				}
+			}
+		}
+	}
+	b.mustAnswer()
+}
+
 // A follower that has nothing to be reported is not taken for a slow one.
 func TestPatientFollower(t *testing.T) {
 	b := serve(t, &source{}, ctl.Config{Patience: 20 * time.Millisecond})

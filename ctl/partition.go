@@ -198,7 +198,9 @@ func (s *Server) partitionBody(w http.ResponseWriter, r *http.Request, parse fun
 	if large := (*http.MaxBytesError)(nil); errors.As(err, &large) {
 		return fmt.Errorf("%w: the body has more than %d bytes: no more are read", ErrBadRequest, large.Limit)
 	}
-	control.SetReadDeadline(time.Time{}) // as without a body: the reply may take long
+	if err == nil {
+		control.SetReadDeadline(time.Time{}) // as without a body: the reply may take long
+	}
 	return err
 }
 
