@@ -140,8 +140,12 @@ func TestForms(t *testing.T) {
 				t.Errorf("%q: %v, %v", header, u, err)
 			}
 		}
+		_, err := h.Authenticate(t.Context(), users.Credential{Authorization: basic("k8s:" + password)})
+		if err != nil {
+			t.Errorf("a client without an address: %v", err)
+		}
 		time.Sleep(24 * time.Hour)
-		_, err := h.Authenticate(t.Context(), users.Credential{Authorization: "Bearer " + h.token})
+		_, err = h.Authenticate(t.Context(), users.Credential{Authorization: "Bearer " + h.token})
 		if err == nil || err.Error() != "the token has ended" {
 			t.Errorf("a token of yesterday: %v", err)
 		}
@@ -153,6 +157,21 @@ func nameOf(u *rights.User) string {
 		return ""
 	}
 	return u.Name
+}
+
+// TestNoUsers: where there are no users, as before the file was read, every credential is refused.
+func TestNoUsers(t *testing.T) {
+	for _, none := range []*users.Set{nil, {}} {
+		a := users.NewAuthenticator(func() *users.Set { return none }, time.Now,
+			func(context.Context, time.Duration) error { return nil })
+		for _, c := range []users.Credential{{}, {Names: []string{"x"}}, {Authorization: "Bearer x"},
+			{Authorization: basic("a:b")}} {
+			u, err := a.Authenticate(t.Context(), c)
+			if refused := (*users.Refused)(nil); u != nil || !errors.As(err, &refused) || refused.User != "" {
+				t.Errorf("%v: %v, %v", c, u, err)
+			}
+		}
+	}
 }
 
 // TestCertificateNames: names that could pass for another kind are left out.

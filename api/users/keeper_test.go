@@ -71,10 +71,12 @@ func TestRefresh(t *testing.T) {
 	write(t, path, user("c", "admin", ""))
 	refresh("right", true, "", 1)
 
-	if err := os.Chmod(path, 0o640); err != nil {
-		t.Fatal(err)
+	for _, mode := range []fs.FileMode{0o640, 0o620, 0o610, 0o604, 0o602, 0o601} {
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+		refresh("open to others", false, fmt.Sprintf("other users can read or change %s (mode %04o): chmod 600", path, mode), 1)
 	}
-	refresh("open to a group", false, "other users can read or change "+path+" (mode 0640): chmod 600", 1)
 	if err := os.Chmod(path, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -98,6 +100,11 @@ func TestRefresh(t *testing.T) {
 		t.Fatal(err)
 	}
 	refresh("of another user", false, path+" belongs to user 12345, who can change the users of the API", 1)
+	// Root may change it all the same, and it stays the user's: of a manager that does not run as root.
+	err = users.Change(t.Context(), path, func(s *users.Set) (*users.Set, error) { return s, nil })
+	if info, _ := os.Stat(path); err != nil || info.Sys().(*syscall.Stat_t).Uid != 12345 {
+		t.Errorf("the changed file: %v, %+v", err, info.Sys())
+	}
 }
 
 // TestTokens: a token counts at once and is in the file as its sum alone; one that is revoked is refused at once. What
@@ -267,6 +274,15 @@ func TestChangeErrors(t *testing.T) {
 	unchanged()
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_UN); err != nil {
 		t.Fatal(err)
+	}
+
+	// A file that cannot be written is an error.
+	fresh := filepath.Join(dir, "new.toml")
+	if err := os.MkdirAll(fresh+".tmp/full", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := users.Change(t.Context(), fresh, same); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("a new file: %v", err)
 	}
 
 	// A symbolic link stays, and what it leads to changes.

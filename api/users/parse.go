@@ -168,10 +168,10 @@ func (f *fields) list(name string) (texts []string) {
 	return texts
 }
 
-// time is a time with its offset, which the TOML package marks by the name of the location.
+// time is a time in whole seconds, with its offset: the TOML package marks one without it by the name of the location.
 func (f *fields) time(name string) time.Time {
 	const expected = "a time such as 2026-01-31T00:00:00Z"
-	t := take[time.Time](f, name, expected)
+	t := take[time.Time](f, name, expected).Truncate(time.Second)
 	if strings.HasSuffix(t.Location().String(), "-local") && f.err == nil {
 		f.err = fmt.Errorf("%s has another form than %s", name, expected)
 	}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -52,6 +54,11 @@ func TestParse(t *testing.T) {
 	if _, is := set.Find("tenant-8"); is {
 		t.Error("there is a user tenant-8")
 	}
+	longest := user(strings.Repeat("n", 64), "admin", fmt.Sprintf("certificates = [%q, %q]\n", strings.Repeat("c", 253),
+		"spiffe://"+strings.Repeat("c", 2039))+tokenText("0123abcd", 1)+"note = '"+strings.Repeat("~", 64)+"'\n")
+	if _, err := users.Parse("users.toml", []byte(longest)); err != nil {
+		t.Errorf("the longest texts: %v", err)
+	}
 	if set, err := users.Parse("users.toml", nil); err != nil || set.Len() != 0 || len((*users.Set)(nil).Accounts()) != 0 {
 		t.Errorf("an empty file: %v, %v", set, err)
 	}
@@ -76,6 +83,7 @@ func TestParseErrors(t *testing.T) {
 		{"users = 1\n" + k8s, "users.toml: there is no name users; did you mean user?"},
 		{"user = [{name = \"a\"}]\n", "users.toml:1: inline tables are not read"},
 		{user("a", "admin", "password = \"\"\"\n"+anyHash+"\"\"\"\n"), "users.toml:5: a text does not end in its line"},
+		{user("a", "admin", "certificates = [\"\"\" \"\n\"\"\", \"x\"]\n"), "users.toml:5: a text does not end in its line"},
 		{user("a", "admin", "password = 'abc\n"), "users.toml:5: a text does not end in its line"},
 		{user("a", "admin", "certificates = [[[[\n"), "users.toml:5: nesting as deep as this is not read"},
 		{user("a", "admin", "certificates = [\n[\n[\n"), "users.toml:7: nesting as deep as this is not read"},
@@ -91,6 +99,14 @@ func TestParseErrors(t *testing.T) {
 		{user("a", "admin", `certificates = [1]`+"\n"), `certificates has other elements than texts`},
 		{user("a", "admin", `certificates = [""]`+"\n"), `certificate "" is neither`},
 		{user("a", "admin", `certificates = ["*.example.com"]`+"\n"), `certificate "*.example.com" is neither`},
+		{user("a", "admin", `certificates = ["`+strings.Repeat("c", 254)+`"]`+"\n"), "is neither a DNS name"},
+		{user("a", "admin", `certificates = ["spiffe://`+strings.Repeat("c", 2040)+`"]`+"\n"), "is neither a DNS name"},
+		{user("a", "admin", `certificates = ["spiffe://a b"]`+"\n"), `certificate "spiffe://a b" is neither`},
+		{user("a", "admin", `certificates = ['spiffe://a"b']`+"\n"), "is neither a DNS name"},
+		{user("a", "admin", `certificates = ['spiffe://a\b']`+"\n"), "is neither a DNS name"},
+		{user("a", "admin", `certificates = ["spiffe://ä"]`+"\n"), "is neither a DNS name"},
+		{user("a", "admin", `certificates = [`+strings.Repeat(`"x",`, 101)+"]\n"), "more than 100 certificates"},
+		{"[[\"user\"]]\nname = \"a\"\n", "users.toml: user a: there is no role"},
 		{user("a", "admin", `certificates = ["x", "x"]`+"\n"), "user a: certificate x is that of user a already"},
 		{user("a", "admin", `certificates = ["x"]`+"\n") + user("b", "admin", `certificates = ["x"]`+"\n"),
 			"users.toml:7: user b: certificate x is that of user a already"},
@@ -111,6 +127,8 @@ func TestParseErrors(t *testing.T) {
 			"user a: token 0123abcd: the time until is not after made"},
 		{user("a", "admin", strings.Replace(tokenText("0123abcd", 1), "00Z", "00", 1)),
 			"user a: token 1: made has another form than a time such as"},
+		{user("a", "admin", tokenText("0123abcd", 1)+"note = '"+strings.Repeat("~", 65)+"'\n"), "the note has other than"},
+		{user("a", "admin", tokenText("0123abcd", 1)+"note = 'ä'\n"), "the note has other than"},
 		{user("a", "admin", tokenText("0123abcd", 1)+"note = \"a\\nb\"\n"), "the note has other than"},
 		{user("a", "admin", tokenText("0123abcd", 1)+"secret = \"x\"\n"), "token 1: there is no name secret"},
 		{user("a", "admin", `"`+anyHash+`" = 1`+"\n"), "user a: there is a name that is none of name, role"},
@@ -141,6 +159,27 @@ func TestMostUsers(t *testing.T) {
 	}
 }
 
+// differ says how users differ besides what they are authenticated by.
+func differ(a, b []users.Account) string {
+	if len(a) != len(b) {
+		return fmt.Sprintf("%d and %d users", len(a), len(b))
+	}
+	for i := range a {
+		if !reflect.DeepEqual(a[i].User, b[i].User) || !slices.Equal(a[i].Certificates, b[i].Certificates) ||
+			a[i].Password.IsSet() != b[i].Password.IsSet() || len(a[i].Tokens) != len(b[i].Tokens) {
+			return fmt.Sprintf("%+v with %q, %v and %+v with %q, %v", a[i].User, a[i].Certificates, a[i].Tokens, b[i].User,
+				b[i].Certificates, b[i].Tokens)
+		}
+		for j, t := range a[i].Tokens {
+			of := b[i].Tokens[j]
+			if t.ID != of.ID || !t.Made.Equal(of.Made) || !t.Until.Equal(of.Until) || t.Note != of.Note {
+				return fmt.Sprintf("%v, %v, %q and %v, %v, %q", t, t.Made, t.Note, of, of.Made, of.Note)
+			}
+		}
+	}
+	return ""
+}
+
 // TestDocs: the file that docs/api.md shows is one.
 func TestDocs(t *testing.T) {
 	page, err := os.ReadFile("../../docs/api.md")
@@ -157,6 +196,9 @@ func TestDocs(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(user("k8s", "operator", `password = "`+anyHash+`"`+"\n")))
+	f.Add([]byte(user("full", "tenant", `password = "`+anyHash+`"`+"\ncertificates = [\"c\"]\npartitions = [\"t7-*\"]\n"+
+		"pkeys = [\"1-7\"]\nhosts = ['h']\nguids = [\"0x1\"]\n"+tokenText("0123abcd", 1)+
+		strings.Replace(tokenText("0123abce", 2), "00Z", "00.7+01:00", 1)+"note = 'a'\n")))
 	f.Add([]byte(user("nico", "admin", `certificates = ["spiffe://c/x"]`+"\n"+tokenText("0123abcd", 1)+"note = 'a'\n")))
 	f.Add([]byte(user("t", "tenant", "partitions = [\"t7-*\"]\npkeys = [\"1-7\"]\nhosts = ['h']\nguids = [\"0x1\"]\n")))
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -166,12 +208,15 @@ func FuzzParse(f *testing.F) {
 		}
 		// What was read is written and read again as it was.
 		written := set.Text()
-		again, err := users.Parse("users.toml", written)
 		if len(written) > users.MaxFile {
 			return
 		}
+		again, err := users.Parse("users.toml", written)
 		if err != nil || !bytes.Equal(again.Text(), written) {
 			t.Fatalf("%s\nis written as\n%s\n%v", text, written, err)
+		}
+		if difference := differ(set.Accounts(), again.Accounts()); difference != "" {
+			t.Fatal(difference)
 		}
 	})
 }
