@@ -59,6 +59,8 @@ var floors = []floor{
 	{packages: "api/users", modules: "github.com/BurntSushi/toml golang.org/x/crypto golang.org/x/time"},
 	{packages: "api/audit"},
 	{packages: "api", modules: "golang.org/x/time"},
+	{packages: "api/ufm"},
+	{packages: "api/ufm/ufmtest"},
 	{packages: "daemon", modules: "github.com/coreos/go-systemd/v22"},
 	{packages: "sim/fabric sim/fluid"},
 	{packages: "sim sim/hosts sim/ibsim sim/playback sim/fabric/fabrictest"},

@@ -19,6 +19,7 @@ import (
 	"ibsm/rights"
 	"ibsm/sa"
 	"ibsm/topo"
+	"ibsm/view"
 )
 
 // CallerRules are those of orders about partitions, as the configuration has them.
@@ -268,6 +269,18 @@ func (d *Server) Partitions(q *ctl.PartitionQuery) (iter.Seq[*ctl.Partition], er
 	if err != nil {
 		return nil, err
 	}
+	return l.list(q)
+}
+
+// ShowPartitions are the partitions of a file and of callers that a query selects, in a view that no manager has
+// published.
+func ShowPartitions(v *view.View, state *registry.State, file *partitions.Policy, q *ctl.PartitionQuery) (
+	iter.Seq[*ctl.Partition], error) {
+	return newPartitionLister(newSubnet(v, state), state, file, q.Members).list(q)
+}
+
+// list are the partitions that a query selects.
+func (l *partitionLister) list(q *ctl.PartitionQuery) (iter.Seq[*ctl.Partition], error) {
 	selects, err := l.filter(q)
 	if err != nil {
 		return nil, err

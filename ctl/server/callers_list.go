@@ -29,13 +29,17 @@ func (d *Server) partitionLister(members bool) (*partitionLister, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &partitionLister{subnet: d.subnet(), state: shell.Registered(), members: members,
-		facts: callers.Facts{File: rules.File}}
-	if l.state == nil {
+	state := shell.Registered()
+	if state == nil {
 		return nil, errNoPort
 	}
+	return newPartitionLister(d.subnet(), state, rules.File, members), nil
+}
+
+func newPartitionLister(s *subnet, state *registry.State, file *partitions.Policy, members bool) *partitionLister {
+	l := &partitionLister{subnet: s, state: state, members: members, facts: callers.Facts{File: file}}
 	if l.subnet == nil {
-		return l, nil
+		return l
 	}
 	l.facts.Tables, l.facts.Topo, l.facts.Hosts = l.view.Partitions, l.view.Topo, l.hostIndex
 	l.holders = map[mad.PKey][]topo.PortIdx{}
@@ -47,7 +51,7 @@ func (d *Server) partitionLister(members bool) (*partitionLister, error) {
 			}
 		}
 	}
-	return l, nil
+	return l
 }
 
 // file are the partitions of the partition file.

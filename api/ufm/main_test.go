@@ -1,0 +1,104 @@
+package ufm_test
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"ibsm/api"
+	"ibsm/api/ufm"
+	"ibsm/api/ufm/ufmtest"
+	"ibsm/ctl"
+	"ibsm/rights"
+)
+
+// bench is a server of the API with UFM's calls, for one user.
+type bench struct {
+	*testing.T
+	*ufmtest.Backend
+	client *ufmtest.Client
+}
+
+// serve serves a Backend, over HTTPS.
+func serve(t *testing.T, b *ufmtest.Backend, u *rights.User, cfg ufm.Config) *bench {
+	t.Helper()
+	log := slog.New(slog.DiscardHandler)
+	cfg.Partitions, cfg.Source, cfg.Logger = b, b, log
+	if cfg.SMConf == nil {
+		cfg.SMConf = func() ufm.SMConf {
+			return ufm.SMConf{SubnetPrefix: 0xfe80000000000000, MKey: true, SMKey: true, SAKey: true, MKeyPerPort: true}
+		}
+	}
+	server, err := api.Listen(api.Config{Addr: "127.0.0.1:0", Double: u, Audit: func(*ctl.Audited) {}, Logger: log,
+		Control: ctl.New(ctl.Config{Source: b, Logger: log}), Routes: ufm.New(cfg).Routes()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- server.Serve(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return &bench{t, b, &ufmtest.Client{URL: server.URL(), TLS: &tls.Config{InsecureSkipVerify: true}}}
+}
+
+// admin may do everything.
+var admin = &rights.User{Name: "admin", Role: rights.Admin}
+
+// nico is a bench with the subnet of the transcript of NICo, and an operator's partition of the file.
+func nico(t *testing.T) *bench {
+	t.Helper()
+	file := ufmtest.NICoFile + "storage=0x10, ipoib, rate=23, mtu=5, sl=3: ALL=limited, 0xb83fd20300485b2e=full;\n"
+	return serve(t, ufmtest.New(t, ufmtest.NICoSubnet(t), file), admin, ufm.Config{})
+}
+
+// do sends a request, METHOD PATH below /ufmRest, and returns the status and the body.
+func (b *bench) do(request, body string) (status int, reply string) {
+	b.Helper()
+	method, path, _ := strings.Cut(request, " ")
+	r := b.client.Do(b.T, method, "/ufmRest/"+path, body)
+	if err := r.Sound(); err != nil {
+		b.Errorf("%s %s: %v", request, body, err)
+	}
+	return r.Status, r.Body
+}
+
+// ok sends a request that must succeed without a reply.
+func (b *bench) ok(request, body string) {
+	b.Helper()
+	if status, reply := b.do(request, body); status != 200 || reply != "{}" {
+		b.Errorf("%s %s: status %d, %s", request, body, status, reply)
+	}
+}
+
+// fails sends a request that must fail with a status and an error that has a text.
+func (b *bench) fails(request, body string, status int, says string) {
+	b.Helper()
+	if got, reply := b.do(request, body); got != status || !strings.HasPrefix(reply, `{"error": "`) ||
+		!strings.Contains(reply, says) {
+		b.Errorf("%s %s: status %d, %s\nwant %d, %s", request, body, got, reply, status, says)
+	}
+}
+
+// gets sends a GET that must have a reply.
+func (b *bench) gets(path, want string) {
+	b.Helper()
+	if status, reply := b.do("GET "+path, ""); status != 200 || reply != want {
+		b.Errorf("GET %s: status %d, %s\nwant %s", path, status, reply, want)
+	}
+}
+
+// both runs a test over HTTP/1.1 and HTTP/2.
+func both(t *testing.T, test func(t *testing.T, http2 bool)) {
+	t.Helper()
+	for _, http2 := range []bool{false, true} {
+		t.Run(fmt.Sprintf("HTTP/%d", map[bool]int{false: 1, true: 2}[http2]), func(t *testing.T) { test(t, http2) })
+	}
+}
