@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -216,12 +217,34 @@ func (r *Reply) Sound() error {
 		return fmt.Errorf("Content-Length %q of %d bytes", r.Header.Get("Content-Length"), len(r.Body))
 	case r.Header.Get("Content-Encoding") != "":
 		return fmt.Errorf("Content-Encoding %q: nobody asked for it", r.Header.Get("Content-Encoding"))
-	case !json.Valid([]byte(r.Body)) || strings.TrimSpace(r.Body) != r.Body:
-		return fmt.Errorf("%q is not JSON without blanks around it", r.Body)
-	case strings.Contains(r.Body, "null"):
+	case strings.TrimSpace(r.Body) != r.Body:
+		return fmt.Errorf("%q has blanks around it", r.Body)
+	}
+	var value any
+	if err := json.Unmarshal([]byte(r.Body), &value); err != nil {
+		return fmt.Errorf("%q is not JSON: %w", r.Body, err)
+	}
+	if hasNull(value) {
 		return fmt.Errorf("%s has a null", r.Body)
 	}
 	return nil
+}
+
+// hasNull reports whether a value of JSON has a null anywhere.
+func hasNull(value any) bool {
+	switch value := value.(type) {
+	case nil:
+		return true
+	case []any:
+		return slices.ContainsFunc(value, hasNull)
+	case map[string]any:
+		for _, v := range value {
+			if hasNull(v) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Is reports how a reply differs from that of an exchange.
