@@ -304,21 +304,21 @@ func TestChangeErrors(t *testing.T) {
 // TestFull: a file that would be longer than one that is read is not written.
 func TestFull(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "users.toml")
-	scope := rights.Scope{}
+	u := rights.User{Name: "last", Role: rights.Tenant}
 	for i := range 100 {
-		scope.Names = append(scope.Names, fmt.Sprintf("%064d", i))
+		u.Scope.Names = append(u.Scope.Names, fmt.Sprintf("%064d", i))
 	}
+	names := fmt.Sprintf("partitions = [\"%s\"]\n", strings.Join(u.Scope.Names, `", "`))
+	var b strings.Builder
+	for i := 0; b.Len()+len(names)+100 < users.MaxFile; i++ {
+		b.WriteString(user(fmt.Sprint("t", i), "tenant", names))
+	}
+	write(t, path, b.String())
 	err := users.Change(t.Context(), path, func(s *users.Set) (next *users.Set, err error) {
-		for i := range 200 {
-			u := rights.User{Name: fmt.Sprint("t", i), Role: rights.Tenant, Scope: scope}
-			if s, err = s.Add(users.Account{User: u}); err != nil {
-				return nil, err
-			}
-		}
-		return s, nil
+		return s.Add(users.Account{User: u})
 	})
-	if _, missing := os.Stat(path); err == nil || !strings.Contains(err.Error(), "would have more than 1048576 bytes") ||
-		!errors.Is(missing, fs.ErrNotExist) {
-		t.Errorf("%v, %v", err, missing)
+	if now, _ := os.ReadFile(path); err == nil || !strings.Contains(err.Error(), "would have more than 1048576 bytes") ||
+		string(now) != b.String() {
+		t.Errorf("%v; the file has %d bytes, not %d", err, len(now), b.Len())
 	}
 }
