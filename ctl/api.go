@@ -47,6 +47,6 @@ func (s *Server) audit(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fmt.Errorf("audit: %w", err)
 	}
-	sendList(w, "entries", "", slices.Values(entries))
+	sendList(w, "entries", nil, slices.Values(entries))
 	return nil
 }

@@ -230,7 +230,7 @@ func (s *Server) counters(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	sendList(w, "ports", "", rows)
+	sendList(w, "ports", nil, rows)
 	return nil
 }
 

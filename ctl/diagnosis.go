@@ -54,6 +54,6 @@ func (s *Server) diagnose(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	sendList(w, string(Diagnoses), fmt.Sprintf(`"generation":%d`, sub.Generation()), rows)
+	sendList(w, string(Diagnoses), &listHead{sub.Generation()}, rows)
 	return nil
 }

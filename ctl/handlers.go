@@ -3,7 +3,6 @@ package ctl
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"iter"
 	"net/http"
@@ -53,7 +52,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, l List) error {
 	if err != nil {
 		return err
 	}
-	sendList(w, string(l), fmt.Sprintf(`"generation":%d`, sub.Generation()), rows)
+	sendList(w, string(l), &listHead{sub.Generation()}, rows)
 	return nil
 }
 
@@ -169,25 +168,9 @@ func (s *Server) plan(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	routes, err := json.Marshal(plan.Routes)
-	if err != nil {
-		return err
-	}
-	head := fmt.Sprintf(`"outdated":%t,"routes":%s`, plan.Outdated, routes)
-	for _, m := range []struct {
-		name  string
-		has   bool
-		value any
-	}{{"unrouted", plan.Unrouted != nil, plan.Unrouted}, {"change", plan.Change != nil, plan.Change},
-		{"settings", q.Tenants, plan.Settings}} {
-		if !m.has {
-			continue
-		}
-		text, err := json.Marshal(m.value)
-		if err != nil {
-			return err
-		}
-		head += fmt.Sprintf(`,%q:%s`, m.name, text)
+	head := plan.PlanHead
+	if q.Tenants && head.Settings == nil {
+		head.Settings = []SettingChange{} // none changes
 	}
 	sendList(w, "steps", head, plan.Steps)
 	return nil

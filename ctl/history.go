@@ -66,7 +66,7 @@ func (s *Server) generations(w http.ResponseWriter, r *http.Request) error {
 	if err := has(s.cfg.Generations != nil, "history"); err != nil {
 		return err
 	}
-	sendList(w, "generations", "", slices.Values(s.cfg.Generations()))
+	sendList(w, "generations", nil, slices.Values(s.cfg.Generations()))
 	return nil
 }
 
@@ -80,7 +80,7 @@ func (s *Server) diff(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return hint(err, "ibsmctl generations lists the generations")
 	}
-	sendList(w, "rows", "", func(yield func(*DiffRow) bool) {
+	sendList(w, "rows", nil, func(yield func(*DiffRow) bool) {
 		if !yield(&DiffRow{Span: &d.Span}) {
 			return
 		}

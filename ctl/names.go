@@ -21,7 +21,7 @@ type NodeName struct {
 
 // names answers with the node-name-map in force, in no order.
 func (s *Server) names(w http.ResponseWriter, r *http.Request) error {
-	sendList(w, "names", "", func(yield func(*NodeName) bool) {
+	sendList(w, "names", nil, func(yield func(*NodeName) bool) {
 		for guid, name := range s.cfg.Names {
 			if !yield(&NodeName{GUID: guid.String(), Name: name}) {
 				return

@@ -354,7 +354,7 @@ func (s *Server) partitionList(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	sendList(w, "partitions", "", rows)
+	sendList(w, "partitions", nil, rows)
 	return nil
 }
 

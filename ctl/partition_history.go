@@ -43,7 +43,7 @@ func (s *Server) partitionEdits(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	sendList(w, "changes", "", slices.Values(edits))
+	sendList(w, "changes", nil, slices.Values(edits))
 	return nil
 }
 

@@ -145,7 +145,7 @@ func (s *Server) partitions(w http.ResponseWriter, r *http.Request, of turns,
 	if err != nil {
 		return err
 	}
-	sendList(w, "rows", "", slices.Values(list))
+	sendList(w, "rows", nil, slices.Values(list))
 	return nil
 }
 

@@ -22,6 +22,7 @@ type Route struct {
 	Params []Param
 	Body   Content
 	Reply  Content
+	Status []int // that Reply may have; nil for 200
 	// Lenient requests may have parameters and a body that are not in the table: they are ignored.
 	Lenient bool
 	// Handle replies, or returns the error that Fail replies with and has written nothing.
@@ -31,9 +32,10 @@ type Route struct {
 
 // Param is a parameter of the query.
 type Param struct {
-	Name string
-	Text string // what it may be
-	Many bool   // it may be repeated
+	Name     string
+	Text     string // what it may be
+	Many     bool   // it may be repeated
+	Required bool   // without it the request is refused
 }
 
 // Content is a body, or a reply; the zero Content is none.
@@ -41,6 +43,7 @@ type Content struct {
 	Type string // such as application/json
 	Of   any    // a value of the type of a JSON object, or of the elements of List; nil for text
 	List string // the member of the object that has a list of Of; "" for none
+	Head any    // a struct with the members before List; nil for none
 	Rows bool   // one value Of per line
 	// Array is a JSON array of Of, Map an object with a value Of by each name.
 	Array, Map bool

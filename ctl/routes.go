@@ -12,10 +12,16 @@ var (
 	paramNode  = Param{Name: "node", Text: "a GUID or a name"}
 	paramState = Param{Name: "state", Text: "Down, Initialize, Armed, Active or ActiveDefer"}
 	paramMGID  = Param{Name: "group", Text: "an MGID"}
-	paramFrom  = Param{Name: "from", Text: "a LID, GUID, GID or NodeDescription"}
-	paramTo    = Param{Name: "to", Text: "likewise"}
+	paramFrom  = Param{Name: "from", Text: "a LID, GUID, GID or NodeDescription", Required: true}
+	paramTo    = Param{Name: "to", Text: "likewise", Required: true}
 	paramPort  = Param{Name: "port", Text: "a LID, GUID, GID, NodeDescription or NODE:PORT"}
 	paramNames = Content{Type: text}
+)
+
+// Statuses of replies.
+var (
+	accepted = []int{http.StatusAccepted}
+	created  = []int{http.StatusOK, http.StatusCreated}
 )
 
 // Media types of bodies and replies.
@@ -29,6 +35,12 @@ func listOf(list List, of any) Content {
 	return Content{Type: "application/json", Of: of, List: string(list)}
 }
 
+// after is a list with members before it.
+func (c Content) after(head any) Content {
+	c.Head = head
+	return c
+}
+
 // Routes are the requests of the control protocol.
 func (s *Server) Routes() []Route {
 	var all []Route
@@ -40,7 +52,8 @@ func (s *Server) Routes() []Route {
 				Reply: Content{Type: text}, Handle: s.metrics},
 			{Method: "GET", Path: "/leader", Right: rights.Anyone,
 				Does:  "returns in one word where the manager stands in the election, with status 200 on the master",
-				Reply: Content{Type: text}, Handle: s.leader},
+				Reply: Content{Type: text}, Status: []int{http.StatusOK, http.StatusServiceUnavailable},
+				Handle: s.leader},
 		}} {
 		all = append(all, of...)
 	}
@@ -80,7 +93,7 @@ func (s *Server) listRoutes() (all []Route) {
 				{Name: "device", Text: "an adapter, or a pattern such as mlx5_[0-7]: its ports alone", Many: true}}},
 	} {
 		all = append(all, Route{Method: "GET", Path: "/v1/" + string(l.list), Right: l.right, Does: "lists " + l.does,
-			Params: l.params, Reply: listOf(l.list, l.of),
+			Params: l.params, Reply: listOf(l.list, l.of).after(listHead{}),
 			Handle: func(w http.ResponseWriter, r *http.Request) error { return s.list(w, r, l.list) }})
 	}
 	return all
@@ -107,7 +120,7 @@ func (s *Server) subnetRoutes() []Route {
 		{Method: "GET", Path: "/v1/why", Right: rights.Read,
 			Does:   "returns why ports are not Active, or why one does not reach another",
 			Params: []Param{paramPort, {Name: "other", Text: "likewise"}},
-			Body:   paramNames, Reply: listOf(Diagnoses, Diagnosis{}), Handle: s.diagnose},
+			Body:   paramNames, Reply: listOf(Diagnoses, Diagnosis{}).after(listHead{}), Handle: s.diagnose},
 		{Method: "GET", Path: "/v1/qos", Right: rights.Read, Does: "returns the QoS policy in force",
 			Reply: value(QoS{}), Handle: s.value(s.qos)},
 		{Method: "GET", Path: "/v1/quality", Right: rights.Read, Does: "measures the routes in force",
@@ -173,9 +186,10 @@ func (s *Server) orderRoutes() []Route {
 		{Name: "seconds", Text: "how long to wait for the routes"}, {Name: "all", Text: "1: everything, of undrain"}}
 	return []Route{
 		{Method: "POST", Path: "/v1/sweep", Right: rights.Operate, Does: "requests a sweep",
-			Params: []Param{{Name: "kind", Text: "heavy (default) or light"}}, Reply: value(Accepted{}), Handle: s.sweep},
+			Params: []Param{{Name: "kind", Text: "heavy (default) or light"}}, Reply: value(Accepted{}), Status: accepted, Handle: s.sweep},
 		{Method: "POST", Path: "/v1/reroute", Right: rights.Operate,
-			Does: "requests a heavy sweep that computes all routes again", Reply: value(Accepted{}), Handle: s.reroute},
+			Does: "requests a heavy sweep that computes all routes again", Reply: value(Accepted{}), Status: accepted,
+			Handle: s.reroute},
 		{Method: "POST", Path: "/v1/capture", Right: rights.Administer,
 			Does: "requests a heavy sweep, and returns its packets", Reply: Content{Type: "application/gzip"},
 			Handle: s.capture},
@@ -183,7 +197,7 @@ func (s *Server) orderRoutes() []Route {
 			Params: []Param{{Name: "reroute", Text: "0 or 1"}, {Name: "engine", Text: "a list of routing engines"},
 				{Name: "without", Text: "a switch or SWITCH:PORT, as if it had failed", Many: true},
 				{Name: "security", Text: "tenants"}},
-			Reply: listOf("steps", ""), Handle: s.plan},
+			Reply: listOf("steps", "").after(PlanHead{}), Handle: s.plan},
 		{Method: "GET", Path: "/v1/api", Right: rights.Read, Does: "returns the address and the certificate of the API",
 			Reply: value(API{}), Handle: s.value(s.api)},
 		{Method: "GET", Path: "/v1/audit", Right: rights.Administer, Does: "lists the last changes and refusals",
@@ -202,7 +216,8 @@ func (s *Server) orderRoutes() []Route {
 		{Method: "GET", Path: "/v1/log-level", Right: rights.Read, Does: "returns OpenSM's log flags",
 			Reply: value(LogFlags{}), Handle: s.value(s.logLevel)},
 		{Method: "POST", Path: "/v1/log-level", Right: rights.Operate, Does: "sets OpenSM's log flags",
-			Params: []Param{{Name: "flags", Text: "0 to 255"}}, Reply: value(LogFlags{}), Handle: s.value(s.setLogLevel)},
+			Params: []Param{{Name: "flags", Text: "0 to 255", Required: true}}, Reply: value(LogFlags{}),
+			Handle: s.value(s.setLogLevel)},
 	}
 }
 
@@ -211,8 +226,8 @@ func (s *Server) fileRoutes() []Route {
 	return []Route{
 		{Method: "GET", Path: "/v1/partitions/why", Right: rights.Read,
 			Does: "returns what decides whether a port is in a partition",
-			Params: []Param{{Name: "port", Text: "a LID, GUID, GID or NodeDescription"},
-				{Name: "pkey", Text: "a P_Key, or the name of a partition"}},
+			Params: []Param{{Name: "port", Text: "a LID, GUID, GID or NodeDescription", Required: true},
+				{Name: "pkey", Text: "a P_Key, or the name of a partition", Required: true}},
 			Reply: value(Why{}), Handle: s.value(s.why)},
 		{Method: "POST", Path: partitionPlan, Right: rights.Read, Does: "lists the changes by a partition file",
 			Body: Content{Type: text}, Reply: listOf("rows", PartitionRow{}), Handle: s.planPartitions},
@@ -238,7 +253,8 @@ func (s *Server) partitionRoutes() []Route {
 			Params: []Param{{Name: "wait", Text: "ready"}, {Name: "seconds", Text: "1 to 60: how long at most"}},
 			Reply:  value(Partition{}), Handle: s.partition},
 		{Method: "PUT", Path: partitionPath + "{name}", Right: rights.ChangeOwn, Does: "makes or replaces a partition",
-			Params: strict, Body: value(Partition{}), Reply: value(PartitionChanged{}), Handle: s.putPartition},
+			Params: strict, Body: value(Partition{}), Reply: value(PartitionChanged{}), Status: created,
+			Handle: s.putPartition},
 		{Method: "PATCH", Path: partitionPath + "{name}", Right: rights.ChangeOwn,
 			Does: "adds and removes members of a partition", Params: strict, Body: value(PartitionPatch{}),
 			Reply: value(PartitionChanged{}), Handle: s.patchPartition},
@@ -247,8 +263,8 @@ func (s *Server) partitionRoutes() []Route {
 		{Method: "GET", Path: partitionHistory, Right: rights.ReadOwn, Does: "lists the last changes of partitions",
 			Reply: listOf("changes", PartitionEdit{}), Handle: s.partitionEdits},
 		{Method: "POST", Path: partitionUndo, Right: rights.ChangeOwn, Does: "takes a change of a partition back",
-			Params: []Param{{Name: "number", Text: "of the change"}}, Reply: value(PartitionChanged{}),
-			Handle: s.undoPartition},
+			Params: []Param{{Name: "number", Text: "of the change", Required: true}}, Reply: value(PartitionChanged{}),
+			Status: created, Handle: s.undoPartition},
 	}
 }
 

@@ -38,11 +38,13 @@ type Plan struct {
 
 // PlanHead is the rest of a Plan.
 type PlanHead struct {
-	Outdated bool      // a heavy sweep has begun, or is needed, since the manager read the subnet for the plan
-	Routes   string    // which routing engine would route the subnet, and which refuse, in a line
-	Unrouted *Unrouted // of the routes of the plan; nil if there are none, or all LIDs have a route
-	Change   *PlanChange
-	Settings []SettingChange // that change, of a plan with security tenants
+	// Outdated says that a heavy sweep has begun, or is needed, since the manager read the subnet for the plan.
+	Outdated bool   `json:"outdated"`
+	Routes   string `json:"routes"` // which routing engine would route the subnet, and which refuse, in a line
+	// Unrouted is of the routes of the plan; nil if there are none, or all LIDs have a route.
+	Unrouted *Unrouted       `json:"unrouted,omitempty"`
+	Change   *PlanChange     `json:"change,omitempty"`
+	Settings []SettingChange `json:"settings,omitzero"` // that change, of a plan with security tenants; nil of others
 }
 
 // SettingChange is a setting that a plan changes.

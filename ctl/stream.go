@@ -15,18 +15,27 @@ const Piece = 64 << 10
 
 func newBuffer(w http.ResponseWriter) *bufio.Writer { return bufio.NewWriterSize(w, Piece) }
 
-// sendList replies with a list while it is computed: an object with the list as its last
-// member, one element per line. fields are the members before it, or "". It stops if the
-// client does not read.
-func sendList[T any](w http.ResponseWriter, list, fields string, rows iter.Seq[T]) {
+// listHead are the members before a list of the subnet.
+type listHead struct {
+	Generation uint64 `json:"generation"`
+}
+
+// sendList replies with a list while it is computed: an object with the list as its last member, one element per line.
+// head is a struct with the members before it, or nil for none. It stops if the client does not read.
+func sendList[T any](w http.ResponseWriter, list string, head any, rows iter.Seq[T]) {
 	w.Header().Set("Content-Type", "application/json")
 	out := newBuffer(w)
 	enc := json.NewEncoder(out) // ends each element with a newline
 	enc.SetEscapeHTML(false)
-	if fields != "" {
-		fields += ","
+	begin := []byte{'{'}
+	if head != nil {
+		text, err := json.Marshal(head)
+		if err != nil {
+			return
+		}
+		begin = append(text[:len(text)-1], ',')
 	}
-	_, err := fmt.Fprintf(out, "{%s%q:[\n", fields, list)
+	_, err := fmt.Fprintf(out, "%s%q:[\n", begin, list)
 	comma := false
 	for row := range rows {
 		if comma {
