@@ -5,10 +5,12 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"ibsm/api"
 	"ibsm/api/audit"
+	"ibsm/api/ufm"
 	"ibsm/api/users"
 	"ibsm/conf"
 	"ibsm/ctl"
@@ -49,7 +51,7 @@ func auditFile(l *conf.Loaded) string {
 func (d *daemon) openAPI(control *ctl.Server, record func(*ctl.Audited)) (*api.Server, error) {
 	c := d.conf.Config
 	cfg := api.Config{Addr: conf.APIAddr.In(c), Certificate: conf.APICertFile.In(c), Key: conf.APIKeyFile.In(c),
-		ClientCA: conf.APIClientCAFile.In(c), Dir: stateDir(d.conf), Control: control, Routes: control.Routes(),
+		ClientCA: conf.APIClientCAFile.In(c), Dir: stateDir(d.conf), Control: control,
 		Audit: record, Logger: d.logger}
 	if cfg.Addr == "" {
 		return nil, nil
@@ -65,6 +67,8 @@ func (d *daemon) openAPI(control *ctl.Server, record func(*ctl.Audited)) (*api.S
 	} else {
 		cfg.Users = users.NewKeeper(cmp.Or(conf.APIUsersFile.In(c), defaultUsers), time.Now)
 	}
+	cfg.Routes = slices.Concat(control.Routes(), ufm.New(ufm.Config{Partitions: d.control, Source: d.control,
+		Counters: d.control, SMConf: d.current.smConf, Tokens: tokens(cfg.Users), Logger: d.logger}).Routes())
 	server, err := api.Listen(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("api_addr: %w", err)
@@ -83,4 +87,44 @@ func (d *daemon) serveAPI(ctx context.Context, server *api.Server) {
 			d.logger.Error("the server of the API stopped", "reason", err)
 		}
 	})
+}
+
+// smConf is what UFM's clients get of the configuration: whether keys are the defaults that everybody knows.
+func (c *configuration) smConf() ufm.SMConf {
+	l, _ := c.current.Load().effective()
+	return ufm.SMConf{SubnetPrefix: conf.SubnetPrefix.In(l.Config), MKey: conf.MKey.In(l.Config) != 0,
+		SMKey: conf.SMKey.In(l.Config) != 1, SAKey: conf.SAKey.In(l.Config) != 1, MKeyPerPort: conf.MKeyPerPort.In(l.Config)}
+}
+
+// tokenDays is how long a token is valid that a client of UFM's calls makes.
+const tokenDays = 365
+
+// tokens are the tokens of users for UFM's calls; nil without a file of users.
+func tokens(keeper *users.Keeper) *ufm.Tokens {
+	if keeper == nil {
+		return nil
+	}
+	return &ufm.Tokens{
+		Make: func(ctx context.Context, u *rights.User) (*ufm.Token, error) {
+			t, text, err := keeper.AddToken(ctx, u.Name, tokenDays, "app/tokens")
+			if err != nil {
+				return nil, err
+			}
+			return &ufm.Token{ID: t.ID, Secret: text, Made: t.Made, Until: t.Until}, nil
+		},
+		List: func(_ context.Context, u *rights.User) (all []ufm.Token, _ error) {
+			a, _ := keeper.Users().Find(u.Name)
+			for _, t := range a.Tokens {
+				all = append(all, ufm.Token{ID: t.ID, Made: t.Made, Until: t.Until})
+			}
+			return all, nil
+		},
+		Revoke: func(ctx context.Context, u *rights.User, token string) error {
+			id := keeper.Users().TokenID(u.Name, token)
+			if id == "" {
+				return fmt.Errorf("%w: user %s has no such token", ctl.ErrNotFound, u.Name)
+			}
+			return keeper.RevokeToken(ctx, u.Name, id)
+		},
+	}
 }

@@ -83,7 +83,7 @@ func (s *Server) appRoutes() []ctl.Route {
 	return []ctl.Route{
 		{Method: "GET", Path: "/app/ufm_version", Right: rights.ReadOwn, Does: "returns the release of UFM that is answered for",
 			Reply: value(Version{}), Handle: s.version},
-		{Method: "GET", Path: "/app/smconf", Right: rights.Read, Does: "returns which keys of the subnet manager are set",
+		{Method: "GET", Path: "/app/smconf", Right: rights.ReadOwn, Does: "returns which keys of the subnet manager are set",
 			Reply: value(smConf{}), Handle: s.smConf},
 		{Method: "GET", Path: "/app/tokens", Right: rights.ReadOwn, Does: "lists the user's tokens, without their secrets",
 			Reply: array(token{}), Handle: s.tokens},

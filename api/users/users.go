@@ -4,6 +4,7 @@ package users
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -312,6 +313,17 @@ func (s *Set) certificate(name string) *Account {
 		return nil
 	}
 	return s.byCertificate[name]
+}
+
+// TokenID is the ID of the token that a text is, or of which it is the ID already; "" if the user has no such token.
+func (s *Set) TokenID(user, text string) string {
+	if of, is := s.token(sha256.Sum256([]byte(text))); is && of.user.Name == user {
+		return of.token.ID
+	}
+	if a, is := s.Find(user); is && slices.ContainsFunc(a.Tokens, func(t Token) bool { return t.ID == text }) {
+		return text
+	}
+	return ""
 }
 
 // token is the token of a sum and its user, and whether there is one.
