@@ -25,10 +25,12 @@ func TestUsage(t *testing.T) {
 		{"gen --wide mesh", 2, "ibfabric: error: unknown option --wide\nhint: see ibfabric gen --help\n"},
 		{"gen mesh:dim=4x4", 2,
 			"ibfabric: error: unknown key of mesh \"dim\": expected one of dims, hosts, speed, width, " +
-				"missing-links, missing-switches, devices, sharp, seed\nhint: did you mean dims?\n"},
+				"missing-links, missing-switches, devices, sharp, functions, seed\nhint: did you mean dims?\n"},
 		{"gen tree:missing-links=1", 2,
 			"ibfabric: error: tree: missing-links: 0 of 1 can be left out " +
 				"without splitting the fabric\nhint: ibfabric gen --help describes every kind and key\n"},
+		{"gen mesh:functions=1", 2, "ibfabric: error: a topology file has no virtual functions\n" +
+			"hint: leave out functions, or give the SPEC to ibfabric serve or ibsm --fabric\n"},
 		{"gen mesh -o /nonexistent/x", 1, "ibfabric: error: open /nonexistent/x: no such file or directory\n"},
 	}
 	for _, tt := range tests {

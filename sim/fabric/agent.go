@@ -16,7 +16,7 @@ func (f *Fabric) atQP0(at int32, dlid mad.LID, d *mad.Datagram) {
 	switch {
 	case method == mad.MethodTrapRepress && f.repress(f.mgmt(at), d):
 	case method.IsResponse() || method == mad.MethodTrap || p.AttrID() == smp.AttrSMInfo:
-		f.deliver(at, d)
+		f.deliver(at, 0, d)
 	case f.nodeOf(at).unresponsive:
 		f.drop(DropUnresponsive, d)
 	default:
@@ -91,7 +91,7 @@ func (f *Fabric) reply(at int32, dlid mad.LID, d *mad.Datagram, after time.Durat
 		f.toAgent(to, pass{true, int(p.HopCount()) - 1}, d)
 		return
 	}
-	f.onWireAfter(after, evDeliver, to, d)
+	f.onWireAfter(after, evDeliver, to, 0, d)
 }
 
 // attribute is the agent proper: it fills d with the attribute after having stored
@@ -119,6 +119,11 @@ func (f *Fabric) attribute(at int32, set bool, attr mad.AttrID, mod uint32, d *[
 		return f.portInfoExtended(at, set, mod, d)
 	case smp.AttrExtendedPortInfo:
 		return f.extendedPortInfo(n, set, mod, d)
+	case smp.AttrVirtualizationInfo, smp.AttrVPortInfo, smp.AttrVNodeInfo, smp.AttrVPortState,
+		smp.AttrVNodeDescription, smp.AttrVPortGUIDInfo, smp.AttrVPortPKeyTable:
+		return f.virtualization(at, set, attr, mod, d)
+	case smp.AttrGeneralInfo:
+		return n.generalInfo(set, mod, d)
 	}
 	if n.sw == nil {
 		return mad.StatusBadMethodAttr
@@ -132,8 +137,6 @@ func (f *Fabric) attribute(at int32, set bool, attr mad.AttrID, mod uint32, d *[
 		return n.sw.multicastTable(n.numPorts, set, mod, d)
 	case smp.AttrPrivateLFTInfo:
 		return n.privateLFTInfo(set, mod, d)
-	case smp.AttrGeneralInfo:
-		return n.generalInfo(set, mod, d)
 	case smp.AttrARInfo:
 		return n.arInfo(set, mod, d)
 	}

@@ -31,7 +31,8 @@ type Caps struct {
 	Agent           Agent         // answers in place of the node's agents; nil for these
 	SMATime         time.Duration // that its agent takes for one SMP; Config.SMA.Time
 	SMABuffer       int           // SMPs that may wait for it; Config.SMA.Buffer
-	NVIDIA          bool          // answers ExtendedPortInfo, and a switch GeneralInfo
+	NVIDIA          bool          // answers ExtendedPortInfo, and a switch, or an adapter with VPorts, GeneralInfo
+	VPorts          *VPorts       // of the end ports of an adapter; nil for none
 	// PowerUp may change what a port holds after power-up, before its link trains.
 	PowerUp func(num uint8, info *smp.PortInfo)
 	// PKeys is what a port's partition table holds after power-up; nil, or a nil table: the
@@ -101,10 +102,13 @@ func supported(n *net.Node) (mad.LinkSpeed, mad.LinkWidth) {
 	return speed, width
 }
 
-func defaultCaps(n *net.Node, profile net.Profile) Caps {
+func defaultCaps(n *net.Node, profile net.Profile, functions uint16) Caps {
 	c := idealCaps(n)
 	if profile == net.RealDevices {
 		makeReal(&c, n)
+	}
+	if functions > 0 && n.Type == mad.CA && n.DeviceID != net.SHARPDevice {
+		c.VPorts = &VPorts{Functions: functions}
 	}
 	return c
 }

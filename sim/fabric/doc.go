@@ -19,6 +19,8 @@
 //
 // With Latency and Jitter zero a request is answered before Send returns.
 //
+// Adapters can have virtual functions (VPorts), each with a GUID, a state, P_Keys and a station of its own.
+//
 // Not modelled: credits and congestion, partial directed routes (DrSLID or DrDLID
 // other than permissive), random forwarding tables and sampling of counters. Agents of
 // congestion control hold what is written (Congestion).

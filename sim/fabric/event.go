@@ -20,9 +20,11 @@ const (
 
 // event is one scheduled action.
 type event struct {
-	kind   eventKind
-	port   int32
-	serial uint64 // evTrap, evTrain, evSick: which one; an overtaken event is ignored. evPass: a pass
+	kind eventKind
+	port int32
+	// serial is which one in evTrap, evTrain, evSick: an overtaken event is ignored; a pass in evPass; in evArrive and
+	// evDeliver the index of the vPort that the packet is from or for.
+	serial uint64
 	d      mad.Datagram
 }
 

@@ -54,6 +54,7 @@ type Fabric struct {
 	sick           map[int32]*sick // by port
 	traffic        map[int32]*flowing
 	congested      map[int32]*congestion // by port
+	virtual        map[int32]*virtual    // by end port that has vPorts
 	byGUID         map[mad.GUID]int32
 	stats          Stats
 	serial         uint64 // of traps and trainings
@@ -124,7 +125,7 @@ func New(n *net.Net, cfg Config) *Fabric {
 	f.ports = make([]port, total)
 	f.mads, f.counts = make([]madCount, total), make([]*counts, total)
 	for i := range n.Nodes {
-		f.addNode(int32(i), &n.Nodes[i], n.Profile)
+		f.addNode(int32(i), n)
 	}
 	for i := range n.Nodes {
 		f.cable(int32(i), n)
@@ -143,13 +144,14 @@ func New(n *net.Net, cfg Config) *Fabric {
 	return f
 }
 
-func (f *Fabric) addNode(i int32, n *net.Node, profile net.Profile) {
+func (f *Fabric) addNode(i int32, all *net.Net) {
+	n := &all.Nodes[i]
 	if len(n.Ports) < 2 || len(n.Ports) > 255 {
 		panic(fmt.Sprintf("fabric: node %s has %d ports, expected 1 to 254", n.ID, len(n.Ports)-1))
 	}
 	d := &f.nodes[i]
 	d.id = n.ID
-	d.typ, d.numPorts, d.caps = n.Type, uint8(n.NumPorts()), defaultCaps(n, profile)
+	d.typ, d.numPorts, d.caps = n.Type, uint8(n.NumPorts()), defaultCaps(n, all.Profile, all.Functions)
 	d.caps.SMATime, d.caps.SMABuffer = f.cfg.SMA.Time, f.cfg.SMA.Buffer
 	if f.cfg.Caps != nil {
 		f.cfg.Caps(i, n, &d.caps)
@@ -180,6 +182,7 @@ func (f *Fabric) addNode(i int32, n *net.Node, profile net.Profile) {
 			f.byGUID[p.guid] = d.first + int32(num)
 		}
 	}
+	f.addVPorts(i)
 }
 
 func (f *Fabric) cable(i int32, n *net.Net) {
@@ -241,9 +244,9 @@ func (f *Fabric) Advance(now time.Duration) {
 func (f *Fabric) happen(kind eventKind, port int32, serial uint64, d *mad.Datagram) {
 	switch kind {
 	case evArrive:
-		f.arrive(port, d)
+		f.arrive(port, uint16(serial), d)
 	case evDeliver:
-		f.deliver(port, d)
+		f.deliver(port, uint16(serial), d)
 	case evTrap:
 		f.sendTrap(port, serial)
 	case evTrain:

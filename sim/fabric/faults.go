@@ -44,10 +44,12 @@ func (f *Fabric) chance(rate float64) bool { return rate > 0 && f.random.Float64
 
 // onWire lets a packet happen at port after its way over the fabric, or lose it.
 // d is used up.
-func (f *Fabric) onWire(kind eventKind, port int32, d *mad.Datagram) { f.onWireAfter(0, kind, port, d) }
+func (f *Fabric) onWire(kind eventKind, port int32, d *mad.Datagram) {
+	f.onWireAfter(0, kind, port, 0, d)
+}
 
-// onWireAfter is onWire for a packet that begins its way after a time.
-func (f *Fabric) onWireAfter(after time.Duration, kind eventKind, port int32, d *mad.Datagram) {
+// onWireAfter is onWire for a packet of a vPort of port that begins its way after a time.
+func (f *Fabric) onWireAfter(after time.Duration, kind eventKind, port int32, vPort uint16, d *mad.Datagram) {
 	x := &f.cfg.Faults
 	if f.chance(x.Loss) || f.losesOnCable(port, d) {
 		f.drop(DropLoss, d)
@@ -55,14 +57,14 @@ func (f *Fabric) onWireAfter(after time.Duration, kind eventKind, port int32, d 
 	}
 	if f.chance(x.Duplicate) {
 		e := f.queue.push(f.now + after + f.delay())
-		e.kind, e.port, e.d = kind, port, *d
+		e.kind, e.port, e.serial, e.d = kind, port, uint64(vPort), *d
 	}
 	if delay := after + f.delay(); delay > 0 {
 		e := f.queue.push(f.now + delay)
-		e.kind, e.port, e.d = kind, port, *d
+		e.kind, e.port, e.serial, e.d = kind, port, uint64(vPort), *d
 		return
 	}
-	f.happen(kind, port, 0, d)
+	f.happen(kind, port, uint64(vPort), d)
 }
 
 func (f *Fabric) delay() time.Duration {

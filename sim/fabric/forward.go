@@ -35,6 +35,10 @@ type flight struct {
 	load      Load   // of data; none: a MAD
 	multicast bool   // as counters have it
 	bad       uint64 // packets that have bad bits
+
+	from, to   *vport  // functions that send and receive it; nil for ports
+	global     bool    // it has a GRH
+	sgid, dgid mad.GID // of the GRH
 }
 
 // route carries a packet from the end port from by the forwarding tables to the
@@ -43,7 +47,12 @@ func (f *Fabric) route(from int32, t *flight) (at int32, why Drop) {
 	if !t.vl15 && !f.sendsData(from) {
 		return from, DropNotActive
 	}
-	if f.owns(from, t.dlid) {
+	if f.owns(from, t) {
+		if v := f.virtual[from]; v != nil && !t.vl15 {
+			if why := f.receiveVirtual(v, t); why != Delivered {
+				return from, why
+			}
+		}
 		t.log(f, from, from, 0)
 		return from, Delivered
 	}
@@ -96,16 +105,15 @@ func (f *Fabric) land(at, to int32, t *flight) (int32, Drop) {
 	if t.bad > 0 && t.bad >= t.packets() {
 		return at, DropErrors
 	}
-	if !f.owns(to, t.dlid) {
+	if !f.owns(to, t) {
 		return at, DropWrongLID
 	}
 	if !t.vl15 {
 		if !f.takesData(to) {
 			return at, DropNotActive
 		}
-		if _, ok := f.ports[to].pkey(t.pkey); !ok {
-			f.badPKey(to, t)
-			return at, DropPKey
+		if why := f.receive(to, t); why != Delivered {
+			return at, why
 		}
 	}
 	t.log(f, at, to, 0)
@@ -198,36 +206,58 @@ func (f *Fabric) mayLeave(at, out int32, t *flight) (vl uint8, why Drop) {
 	return vl, Delivered
 }
 
-// owns reports whether the end port holds the LID.
-func (f *Fabric) owns(i int32, l mad.LID) bool {
-	pi := &f.ports[i].info
-	base := pi.LID()
-	return base.IsUnicast() && l >= base && int(l) < int(base)+1<<pi.LMC()
+// receive lets a data packet into end port to, or the function of it that the packet is for.
+func (f *Fabric) receive(to int32, t *flight) Drop {
+	if v := f.virtual[to]; v != nil {
+		return f.receiveVirtual(v, t)
+	}
+	if _, ok := f.ports[to].pkey(t.pkey); !ok {
+		f.badPKey(to, t)
+		return DropPKey
+	}
+	return Delivered
 }
 
-// arrive is a packet sent by the end port from that has crossed the fabric: what
+// owns reports whether the end port, or a function of it, holds the LID of a packet. SMPs to a function are not
+// received.
+func (f *Fabric) owns(i int32, t *flight) bool {
+	pi, l := &f.ports[i].info, t.dlid
+	base := pi.LID()
+	return base.IsUnicast() && l >= base && int(l) < int(base)+1<<pi.LMC() ||
+		!t.vl15 && f.virtual[i].byLID(l) != nil
+}
+
+// arrive is a packet sent by the end port from, or a vPort of it, that has crossed the fabric: what
 // it meets is the fabric as it is now. Addr still names its destination.
-func (f *Fabric) arrive(from int32, d *mad.Datagram) {
-	if f.nodeOf(from).gone {
+func (f *Fabric) arrive(from int32, vPort uint16, d *mad.Datagram) {
+	p, has := f.virtual[from].find(vPort)
+	if f.nodeOf(from).gone || !has {
 		f.drop(DropNodeGone, d)
+		return
+	}
+	if p != nil {
+		f.arrived(from, p, d)
 		return
 	}
 	if f.takesTime(d) && !d.Packet.Returning() {
 		f.toAgent(from, pass{hop: min(1, int(d.Packet.HopCount()))}, d)
 		return
 	}
-	f.arrived(from, d)
+	f.arrived(from, nil, d)
 }
 
-// arrived is arrive without the time that agents take.
-func (f *Fabric) arrived(from int32, d *mad.Datagram) {
+// arrived is arrive without the time that agents take. by is the function that sent the packet, nil for the port.
+func (f *Fabric) arrived(from int32, by *vport, d *mad.Datagram) {
 	p := &d.Packet
 	var at int32
+	var to *vport
 	var why Drop
 	dlid := d.LID
 	switch class := p.MgmtClass(); {
 	case p.BaseVersion() != 1:
 		why = DropMalformed
+	case by != nil && class.IsSubnet():
+		why = DropUnsupported // functions have no QP0
 	case class == mad.ClassDirected && p.Returning():
 		at, why = f.walkBack(from, p)
 		d.LID = mad.PermissiveLID
@@ -240,7 +270,7 @@ func (f *Fabric) arrived(from int32, d *mad.Datagram) {
 		d.LID = mad.PermissiveLID
 	default:
 		d.LID = f.sourceLID(from, d.PathBits)
-		at, why = f.carry(from, dlid, d)
+		at, to, why = f.carry(from, by, dlid, d)
 	}
 	if at == from && p.MgmtClass().IsSubnet() && p.Method() == mad.MethodTrap {
 		d.LID = 0 // as adapters report traps of their own node
@@ -250,6 +280,8 @@ func (f *Fabric) arrived(from int32, d *mad.Datagram) {
 		f.drop(why, d)
 	case f.nodeOf(at).gone:
 		f.drop(DropNodeGone, d)
+	case to != nil:
+		f.deliver(at, to.index, d)
 	case f.isForAgent(at, p):
 		f.atAgent(at, dlid, d)
 	case p.MgmtClass().IsSubnet():
@@ -257,38 +289,56 @@ func (f *Fabric) arrived(from int32, d *mad.Datagram) {
 	case p.MgmtClass() == mad.ClassPerf && !p.IsResponse(), f.takesCongestion(at, p):
 		f.atGSA(at, dlid, d)
 	default:
-		f.deliver(at, d)
+		f.deliver(at, 0, d)
 	}
 }
 
 // carry routes a packet by LID and makes d's address the sender's, as the receiver
-// will see it.
-func (f *Fabric) carry(from int32, dlid mad.LID, d *mad.Datagram) (at int32, why Drop) {
-	t := flight{dlid: dlid, slid: d.LID, sl: d.SL & 15}
+// will see it. by is the function of port from that sends it, to the function that receives it; nil for ports.
+func (f *Fabric) carry(from int32, by *vport, dlid mad.LID, d *mad.Datagram) (at int32, to *vport, why Drop) {
+	t := flight{dlid: dlid, slid: d.LID, sl: d.SL & 15, from: by}
+	sender := f.portOr(from, by)
 	switch {
 	case !dlid.IsUnicast():
-		return 0, DropNoRoute
+		return 0, nil, DropNoRoute
 	case d.Packet.MgmtClass().IsSubnet():
 		t.vl15 = true
 	default:
-		t.pkey = f.ports[from].pkeyAt(int(d.PKeyIndex))
+		t.pkey = sender.pkeyAt(int(d.PKeyIndex))
 		if !t.pkey.Valid() {
-			return 0, DropPKey
+			return 0, nil, DropPKey
 		}
+		t.global, t.sgid, t.dgid = d.GRH.Present, f.gidOf(from, sender, d.GRH.GIDIndex), d.RemoteGID()
+		if why := f.sendVirtual(f.virtual[from], &t); why != Delivered {
+			return 0, nil, why
+		}
+		d.LID = t.slid
 	}
 	if at, why = f.route(from, &t); why != Delivered {
-		return at, why
+		return at, nil, why
 	}
-	to := &f.ports[f.mgmt(at)]
-	d.QPN, d.PathBits = uint32(d.QP()), uint8(dlid-to.info.LID())
+	m := f.mgmt(at)
+	receiver := f.portOr(m, t.to)
+	d.QPN, d.PathBits = uint32(d.QP()), uint8(dlid-receiver.info.LID())
+	if t.to != nil {
+		d.PathBits = 0
+	}
 	if !t.vl15 {
-		i, _ := to.pkey(t.pkey)
+		i, _ := receiver.pkey(t.pkey)
 		d.PKeyIndex = uint16(i)
-		if !f.globalRoute(from, f.mgmt(at), &d.GRH) {
-			return at, DropGRH
+		if !receiver.globalRoute(t.sgid, &d.GRH) {
+			return at, t.to, DropGRH
 		}
 	}
-	return at, Delivered
+	return at, t.to, Delivered
+}
+
+// portOr is that of a function, or where by is nil the port.
+func (f *Fabric) portOr(i int32, by *vport) *port {
+	if by != nil {
+		return &by.port
+	}
+	return &f.ports[i]
 }
 
 // RequireGRH has a port demand a GRH of every packet of general services, or not.
@@ -301,28 +351,38 @@ func (f *Fabric) RequireGRH(at net.End, is bool) {
 // wellKnownSA is the interface identifier by which any port reaches the SA.
 const wellKnownSA mad.GUID = 0x0200000000000002
 
-// globalRoute makes a sender's GRH the one that the port to receives, as a reply has it,
+// gidOf is the GID with an index of a sender at port i, its first one where it has none such.
+func (f *Fabric) gidOf(i int32, sender *port, index uint8) mad.GID {
+	guid := sender.guid
+	if i := int(index); i > 0 && sender.tables != nil && i < len(sender.tables.guids) {
+		guid = sender.tables.guids[i]
+	}
+	return mad.MakeGID(f.ports[i].info.GidPrefix(), guid)
+}
+
+// globalRoute makes a sender's GRH the one that port p receives, as a reply has it, with the sender's GID,
 // and reports whether the port takes the packet.
-func (f *Fabric) globalRoute(from, to int32, g *mad.GRH) bool {
-	p := &f.ports[to]
+func (p *port) globalRoute(sender mad.GID, g *mad.GRH) bool {
 	if !g.Present {
 		return !p.needsGRH
 	}
-	index := uint8(0)
-	switch guid := g.GID.GUID(); {
-	case guid == p.guid || guid == wellKnownSA:
-	case p.tables != nil && slices.Contains(p.tables.guids, guid):
-		index = uint8(slices.Index(p.tables.guids, guid))
-	default:
+	index, ok := p.gidIndex(g.GID.GUID())
+	if !ok {
 		return false
 	}
-	source := &f.ports[from]
-	guid := source.guid
-	if i := int(g.GIDIndex); i > 0 && source.tables != nil && i < len(source.tables.guids) {
-		guid = source.tables.guids[i]
-	}
-	g.GID, g.GIDIndex, g.HopLimit = mad.MakeGID(source.info.GidPrefix(), guid), index, 255
+	g.GID, g.GIDIndex, g.HopLimit = sender, index, 255
 	return true
+}
+
+// gidIndex is the index of a port's GID; the well-known one of the SA is the first.
+func (p *port) gidIndex(guid mad.GUID) (index uint8, ok bool) {
+	switch {
+	case guid == p.guid || guid == wellKnownSA:
+		return 0, true
+	case p.tables != nil && slices.Contains(p.tables.guids, guid):
+		return uint8(slices.Index(p.tables.guids, guid)), true
+	}
+	return 0, false
 }
 
 func (f *Fabric) sourceLID(from int32, pathBits uint8) mad.LID {
@@ -330,11 +390,12 @@ func (f *Fabric) sourceLID(from int32, pathBits uint8) mad.LID {
 	return pi.LID() + mad.LID(pathBits&(1<<pi.LMC()-1))
 }
 
-// deliver hands a packet that came in by port at to the station there.
-func (f *Fabric) deliver(at int32, d *mad.Datagram) {
-	s := f.ports[f.mgmt(at)].station
+// deliver hands a packet that came in by port at to the station there, or that of a function.
+func (f *Fabric) deliver(at int32, vPort uint16, d *mad.Datagram) {
+	p, has := f.virtual[at].find(vPort)
+	s := f.portOr(f.mgmt(at), p).station
 	switch {
-	case f.nodeOf(at).gone:
+	case f.nodeOf(at).gone || !has:
 		f.drop(DropNodeGone, d)
 	case s == nil:
 		f.drop(DropNoStation, d)

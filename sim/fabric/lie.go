@@ -95,7 +95,7 @@ func (f *Fabric) atLiar(at int32, hops int, d *mad.Datagram) {
 	if p.AttrID() == smp.AttrSMInfo && len(beyond) == 0 && l.Self.SM == nil && f.ports[f.mgmt(at)].station != nil {
 		p.SetHopPointer(uint8(hops) + 1)
 		d.LID = mad.PermissiveLID
-		f.deliver(at, d)
+		f.deliver(at, 0, d)
 		return
 	}
 	n := l.find(f, at, beyond)
@@ -115,7 +115,7 @@ func (f *Fabric) atLiar(at int32, hops int, d *mad.Datagram) {
 		return
 	}
 	p.SetHopPointer(0)
-	f.onWireAfter(l.Delay, evDeliver, to, d)
+	f.onWireAfter(l.Delay, evDeliver, to, 0, d)
 }
 
 // find is the node at the end of a route from that of the liar; nil for none.

@@ -93,6 +93,7 @@ func (f *Fabric) fallEnd(i int32) {
 	p.info.SetPortState(smp.PortDown)
 	p.info.SetPortPhysicalState(p.info.LinkDownDefaultState())
 	f.linkStateChanged(i)
+	f.settleVPorts(i)
 }
 
 // train starts training of the link at i.
@@ -137,6 +138,7 @@ func (f *Fabric) riseEnd(i int32, w mad.LinkWidth, s mad.LinkSpeed) {
 	p.info.SetPortPhysicalState(smp.PhysLinkUp)
 	f.planDown(i)
 	f.linkStateChanged(i)
+	f.settleVPorts(i)
 }
 
 // linkStateChanged notes that the link state machine moved port i from or to Down.

@@ -41,7 +41,7 @@ func (f *Fabric) notice(m int32, typ smp.NoticeType, number smp.TrapNumber) (t s
 }
 
 // raise sends a notice to the master as soon as the node may, and then until it is
-// repressed. A notice that waits under the same number gives way to the new one. A
+// repressed. A notice that waits under the same number gives way to the new one, unless they are of two vPorts. A
 // port that has no LID or knows no master says nothing.
 func (f *Fabric) raise(m int32, notice *smp.Notice) {
 	n, p := f.nodeOf(m), &f.ports[m]
@@ -51,7 +51,7 @@ func (f *Fabric) raise(m int32, notice *smp.Notice) {
 	}
 	f.serial++
 	for i := range n.traps {
-		if t := &n.traps[i]; t.port == m && t.notice.TrapNumber() == notice.TrapNumber() {
+		if t := &n.traps[i]; t.port == m && sameTrap(&t.notice, notice) {
 			t.tid, t.sent, t.notice = mad.TID(f.serial), false, *notice
 			return
 		}

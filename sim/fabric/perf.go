@@ -49,12 +49,12 @@ func (f *Fabric) replyGSA(at int32, dlid mad.LID, d *mad.Datagram, after time.Du
 	from := f.mgmt(at)
 	asker := d.LID
 	d.LID = f.sourceLID(from, uint8(dlid))
-	to, why := f.carry(from, asker, d)
+	to, p, why := f.carry(from, nil, asker, d)
 	if why != Delivered {
 		f.drop(why, d)
 		return
 	}
-	f.onWireAfter(after, evDeliver, to, d)
+	f.onWireAfter(after, evDeliver, to, p.indexOf(), d)
 }
 
 // obeyPerf does what a request asks for, as far as the agent is sound.

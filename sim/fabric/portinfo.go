@@ -71,9 +71,8 @@ func (f *Fabric) setPortInfo(i int32, want *smp.PortInfo, extended bool) mad.Sta
 		next.SetPartitionEnforcementOutbound(want.PartitionEnforcementOutbound())
 	}
 	p.info = next
-	if i == f.mgmt(i) && want.ClientReregister() && next.CapabilityMask().Has(smp.IsClientReregistrationSupported) &&
-		p.station != nil {
-		p.station.reregister = true
+	if i == f.mgmt(i) && want.ClientReregister() && next.CapabilityMask().Has(smp.IsClientReregistrationSupported) {
+		p.askToReregister()
 	}
 	if !basePort0 {
 		f.changeState(i, want.PortState(), want.PortPhysicalState())

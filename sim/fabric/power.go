@@ -14,6 +14,7 @@ func (f *Fabric) powerUp(i int32) {
 		n.sw.powerUp(&n.caps)
 	}
 	for num := int32(0); num <= int32(n.numPorts); num++ {
+		f.powerUpVPorts(n.first + num)
 		p := &f.ports[n.first+num]
 		p.tables, p.leaseEnd, p.training = nil, 0, 0
 		f.clearCounts(n.first + num)

@@ -41,7 +41,7 @@ func (f *Fabric) Send(from net.End, dlid mad.LID, pkey mad.PKey, sl uint8, load 
 // probe sends a flight from an end port.
 func (f *Fabric) probe(from net.End, pkey mad.PKey, t *flight) Drop {
 	src := f.mgmt(f.must(from))
-	key, ok := f.ports[src].held(pkey)
+	key, ok := f.portOr(src, t.from).held(pkey)
 	switch {
 	case f.nodeOf(src).gone:
 		return DropNodeGone
@@ -51,6 +51,9 @@ func (f *Fabric) probe(from net.End, pkey mad.PKey, t *flight) Drop {
 		return DropPKey
 	}
 	t.slid, t.pkey = f.ports[src].info.LID(), key
+	if why := f.sendVirtual(f.virtual[src], t); why != Delivered {
+		return why
+	}
 	_, why := f.route(src, t)
 	return why
 }
@@ -71,6 +74,7 @@ func (p *port) held(k mad.PKey) (mad.PKey, bool) {
 // Spread is what became of a multicast packet.
 type Spread struct {
 	Delivered  []net.End // end ports and switch ports 0, in the order reached
+	VPorts     []VPort   // functions that hear what their ports received
 	Duplicates int       // copies that reached a port which had one already
 	Drops      [numDrops]int
 }
@@ -86,9 +90,13 @@ type multicast struct {
 // ProbeMulticast sends one multicast packet from an end port, as Probe does. A copy
 // that enters a switch by a port where one came in before is counted as a loop and
 // goes no further.
-func (f *Fabric) ProbeMulticast(from net.End, mlid mad.LID, pkey mad.PKey, sl uint8) (s Spread) {
+func (f *Fabric) ProbeMulticast(from net.End, mlid mad.LID, pkey mad.PKey, sl uint8) Spread {
+	return f.probeMulticast(from, nil, mlid, pkey, sl)
+}
+
+func (f *Fabric) probeMulticast(from net.End, by *vport, mlid mad.LID, pkey mad.PKey, sl uint8) (s Spread) {
 	src := f.mgmt(f.must(from))
-	key, ok := f.ports[src].held(pkey)
+	key, ok := f.portOr(src, by).held(pkey)
 	switch {
 	case f.nodeOf(src).gone:
 		s.Drops[DropNodeGone]++
@@ -99,10 +107,17 @@ func (f *Fabric) ProbeMulticast(from net.End, mlid mad.LID, pkey mad.PKey, sl ui
 	}
 	m := multicast{
 		flight: flight{dlid: mlid, slid: f.ports[src].info.LID(), pkey: key, sl: sl & 15, load: Load{1, madWords},
-			multicast: true},
+			multicast: true, from: by, global: true},
 		entered: make(map[int32]bool),
 	}
+	if why := f.sendVirtual(f.virtual[src], &m.flight); why != Delivered {
+		s.Drops[why]++
+		return s
+	}
 	if f.nodeOf(src).sw == nil {
+		if f.sendsData(src) {
+			f.hear(src, &m)
+		}
 		f.leave(src, src, &m)
 	} else {
 		m.copies = append(m.copies, src)
@@ -166,7 +181,9 @@ func (f *Fabric) leave(at, out int32, m *multicast) {
 }
 
 func (f *Fabric) landMulticast(to int32, m *multicast) {
+	heard := !m.entered[to] && f.hear(to, m)
 	switch _, ok := f.ports[to].pkey(m.pkey); {
+	case !ok && heard:
 	case !ok:
 		f.countBadPKey(to)
 		m.Drops[DropPKey]++

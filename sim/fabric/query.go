@@ -140,8 +140,9 @@ func (f *Fabric) CableGood(at net.End) bool {
 func (f *Fabric) PortGUID(at net.End) mad.GUID { return f.ports[f.must(at)].guid }
 
 // PKeys is the port's partition table up to its last valid entry, a copy.
-func (f *Fabric) PKeys(at net.End) (keys []mad.PKey) {
-	p := &f.ports[f.must(at)]
+func (f *Fabric) PKeys(at net.End) []mad.PKey { return f.ports[f.must(at)].pkeysHeld() }
+
+func (p *port) pkeysHeld() (keys []mad.PKey) {
 	if p.tables == nil || p.tables.pkeys == nil {
 		return []mad.PKey{mad.DefaultPKey}
 	}
@@ -201,20 +202,28 @@ func (f *Fabric) FirstNotActive() (at net.End, ok bool) {
 	return net.NoEnd, false
 }
 
-// FirstSharedLID is a LID that two ports of powered nodes hold, counting the whole
+// FirstSharedLID is a LID that two ports or functions of powered nodes hold as their own, counting the whole
 // ranges of their LMCs; ok is false when there is none.
 func (f *Fabric) FirstSharedLID() (lid mad.LID, ok bool) {
 	var taken [mad.MinMulticastLID]bool
 	for at := range f.EndPorts() {
-		pi := &f.ports[f.must(at)].info
-		if f.nodes[at.Node].gone || !pi.LID().IsUnicast() {
+		if f.nodes[at.Node].gone {
 			continue
 		}
-		for l := pi.LID(); int(l) < int(pi.LID())+1<<pi.LMC() && l <= mad.MaxUnicastLID; l++ {
-			if taken[l] {
-				return l, true
+		i := f.must(at)
+		infos := []*smp.PortInfo{&f.ports[i].info}
+		if v := f.virtual[i]; v != nil {
+			for _, p := range v.functions {
+				infos = append(infos, &p.info)
 			}
-			taken[l] = true
+		}
+		for _, pi := range infos {
+			for l := pi.LID(); l.IsUnicast() && int(l) < int(pi.LID())+1<<pi.LMC(); l++ {
+				if taken[l] {
+					return l, true
+				}
+				taken[l] = true
+			}
 		}
 	}
 	return 0, false

@@ -51,7 +51,7 @@ func (f *Fabric) toAgent(port int32, w pass, d *mad.Datagram) {
 		f.onWire(evDeliver, port, d)
 		return
 	case !w.back && w.hop > hops:
-		f.arrived(port, d)
+		f.arrived(port, nil, d)
 		return
 	case !w.back && !f.cfg.SMA.Transit:
 		w.hop = hops
@@ -64,7 +64,7 @@ func (f *Fabric) toAgent(port int32, w pass, d *mad.Datagram) {
 			return
 		}
 		if at = next; !w.back && f.nodeOf(at).liar != nil {
-			f.arrived(port, d)
+			f.arrived(port, nil, d)
 			return
 		}
 	}

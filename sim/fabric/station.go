@@ -18,6 +18,7 @@ const maxInbox = 1 << 15
 type Station struct {
 	f          *Fabric
 	port       int32
+	vport      *vport             // the function that it sits at, nil for the port itself
 	onReceive  func(mad.Datagram) // nil: what arrives goes into the inbox
 	inbox      []mad.Datagram     // inbox[head:] waits
 	head       int
@@ -41,11 +42,33 @@ func (f *Fabric) Attach(at net.End) (*Station, error) {
 	return p.station, nil
 }
 
+// AttachVPort places a station at a vPort. A function has room for one. It has no queue pair 0, and without a LID of
+// its own sends only packets with a GRH.
+func (f *Fabric) AttachVPort(at VPort) (*Station, error) {
+	if at.Index == 0 {
+		return f.Attach(at.At)
+	}
+	v, p := f.function(at)
+	if p.station != nil {
+		return nil, fmt.Errorf("attach to %v: it is taken", at)
+	}
+	p.station = &Station{f: f, port: v.at, vport: p}
+	return p.station, nil
+}
+
+// holder is the port or function that the station sits at.
+func (s *Station) holder() *port {
+	if s.vport != nil {
+		return &s.vport.port
+	}
+	return &s.f.ports[s.port]
+}
+
 // Detach takes the station away, as when its program dies: unread datagrams are
 // gone and IsSM falls.
 func (s *Station) Detach() {
 	s.SetIsSM(false)
-	if p := &s.f.ports[s.port]; p.station == s {
+	if p := s.holder(); p.station == s {
 		p.station = nil
 	}
 	s.inbox, s.head = nil, 0
@@ -58,11 +81,11 @@ func (s *Station) At() net.End { return s.f.end(s.port) }
 // go; the bytes are copied. Nothing is reported back for what is lost.
 func (s *Station) Send(batch []mad.Datagram) {
 	for i := range batch {
-		if s.f.ports[s.port].station != s {
+		if s.holder().station != s {
 			return
 		}
 		d := batch[i]
-		s.f.onWire(evArrive, s.port, &d)
+		s.f.onWireAfter(0, evArrive, s.port, s.vport.indexOf(), &d)
 	}
 }
 
@@ -109,7 +132,7 @@ func (s *Station) put(d *mad.Datagram) {
 // agent reports to the master by trap 144.
 func (s *Station) SetIsSM(on bool) {
 	p := &s.f.ports[s.port]
-	if p.station != s || s.isSM == on {
+	if s.vport != nil || p.station != s || s.isSM == on {
 		return
 	}
 	s.isSM = on

@@ -115,7 +115,12 @@ func (f *Fabric) pkeyTable(at int32, set bool, mod uint32, d *[mad.DataSize]byte
 	if !ok || from >= int(entries) {
 		return mad.StatusBadField
 	}
-	p, t := &f.ports[i], (*smp.PKeyTable)(d)
+	f.ports[i].blockOfPKeys(set, from, (*smp.PKeyTable)(d))
+	return mad.StatusOK
+}
+
+// blockOfPKeys stores a block of the partition table, if that is asked for, and shows it.
+func (p *port) blockOfPKeys(set bool, from int, t *smp.PKeyTable) {
 	if set {
 		var keys [smp.PKeysPerBlock]mad.PKey
 		for k := range keys {
@@ -126,7 +131,6 @@ func (f *Fabric) pkeyTable(at int32, set bool, mod uint32, d *[mad.DataSize]byte
 	for k := range smp.PKeysPerBlock {
 		t.SetPKey(k, p.pkeyAt(from+k))
 	}
-	return mad.StatusOK
 }
 
 func (f *Fabric) slToVLTable(at int32, set bool, mod uint32, d *[mad.DataSize]byte) mad.Status {
@@ -218,22 +222,26 @@ func (f *Fabric) vlArbTable(at int32, set bool, mod uint32, d *[mad.DataSize]byt
 // guidInfo answers for end port m. Entry 0 is the port's own GUID and cannot be
 // changed.
 func (f *Fabric) guidInfo(m int32, set bool, mod uint32, d *[mad.DataSize]byte) mad.Status {
-	p, t := &f.ports[m], (*smp.GUIDInfo)(d)
+	p := &f.ports[m]
 	if mod > 0xff || int(mod)*smp.GUIDsPerBlock >= int(p.info.GUIDCap()) {
 		return mad.StatusBadField
 	}
-	from := int(mod) * smp.GUIDsPerBlock
+	p.blockOfGUIDs(set, int(mod)*smp.GUIDsPerBlock, int(p.info.GUIDCap()), (*smp.GUIDInfo)(d))
+	return mad.StatusOK
+}
+
+// blockOfGUIDs stores a block of a list of so many GUIDs, if that is asked for, and shows it.
+func (p *port) blockOfGUIDs(set bool, from, most int, t *smp.GUIDInfo) {
 	if set {
 		var guids [smp.GUIDsPerBlock]mad.GUID
 		for k := range guids {
 			guids[k] = t.GUID(k)
 		}
-		p.setGUIDs(from, guids[:min(len(guids), int(p.info.GUIDCap())-from)])
+		p.setGUIDs(from, guids[:min(len(guids), most-from)])
 	}
 	for k := range smp.GUIDsPerBlock {
 		t.SetGUID(k, p.guidAt(from+k))
 	}
-	return mad.StatusOK
 }
 
 // guidAt is an entry of GUIDInfo; 0 where nothing is.

@@ -8,7 +8,7 @@ import (
 // What follows are NVIDIA's own attributes.
 
 func (n *node) generalInfo(set bool, mod uint32, d *[mad.DataSize]byte) mad.Status {
-	if set || !n.caps.NVIDIA {
+	if set || !n.caps.NVIDIA || n.sw == nil && n.caps.VPorts == nil {
 		return mad.StatusBadMethodAttr
 	}
 	if mod != smp.GeneralInfoCapabilities {
@@ -18,6 +18,7 @@ func (n *node) generalInfo(set bool, mod uint32, d *[mad.DataSize]byte) mad.Stat
 	g.Set(smp.CapExtendedPortInfo, true)
 	g.Set(smp.CapAdaptiveRouting, n.caps.AR != ARUnsupported)
 	g.Set(smp.CapPrivateLFT, n.caps.PrivateLFTs)
+	g.Set(smp.CapVirtualization, n.caps.VPorts != nil && !n.caps.VPorts.NotInGeneral)
 	*d = g
 	return mad.StatusOK
 }

@@ -51,7 +51,7 @@ func (s *Spec) Generate() (*Net, error) {
 		rng:     rand.New(rand.NewPCG(s.values["seed"].seed, 0x1b5)),
 	}
 	plan.build(b)
-	n := &Net{Nodes: b.nodes, Profile: profile}
+	n := &Net{Nodes: b.nodes, Profile: profile, Functions: uint16(s.int("functions", 0))}
 	if err := s.degrade(n, b.rng); err != nil {
 		return nil, err
 	}

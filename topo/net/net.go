@@ -14,6 +14,9 @@ import (
 type Net struct {
 	Nodes   []Node
 	Profile Profile // of its devices
+	// Functions is the number of virtual functions that each port of an adapter has, aggregation nodes apart. A
+	// topology file has none.
+	Functions uint16
 
 	Warnings diag.List // of a file: which nodes were left out, and why
 }

@@ -72,8 +72,13 @@ var common = []key{
 		"GUIDs, SystemImageGUIDs, ports 0 and power-up values: those of real devices (real) or of the specification (ideal)"},
 	{"sharp", readSHARP, "auto",
 		"SHARP port, one more port of each switch: none, off (always down), on (with an aggregation node), auto (off for switches of 40, 64, 80 or 128 ports with devices=real and HDR or faster)"},
+	{"functions", number(0, MaxFunctions), "0",
+		"virtual functions of each host, at most 127; simulated only, a topology file has none"},
 	{"seed", readSeed, "1", "chooses missing links and random values"},
 }
+
+// MaxFunctions is the most virtual functions that a port of an adapter has.
+const MaxFunctions = 127
 
 // ParseSpec reads a spec such as "torus:dims=4x4x4,hosts=2". The error is a
 // *SpecError.

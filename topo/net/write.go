@@ -10,7 +10,8 @@ import (
 )
 
 // Write writes a topology file in the form of ibnetdiscover, which Parse reads
-// back to the same Net and ibsim loads. Three things do not survive: the ID of a
+// back to the same Net and ibsim loads. Five things do not survive: the profile of
+// the devices, their virtual functions, the ID of a
 // node that was given in a module (it becomes the one ibnetdiscover would give),
 // an unstated width or speed (it becomes 4x or QDR), and the LID and GUID of an
 // adapter's port without cable.
