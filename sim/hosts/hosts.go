@@ -73,10 +73,8 @@ type Crowd struct {
 }
 
 type host struct {
-	at      net.End
+	at      fabric.VPort // of index 0: the port itself
 	station *fabric.Station
-	guid    mad.GUID
-	gid     mad.GID
 	boots   time.Duration // not before
 	begun   bool
 }
@@ -95,13 +93,24 @@ type request struct {
 
 // New places a host at each of the end ports.
 func New(f *fabric.Fabric, seed uint64, at []net.End) (*Crowd, error) {
-	c := &Crowd{f: f, random: rand.New(rand.NewPCG(seed, 0x5a)), hosts: make([]host, len(at))}
+	ports := make([]fabric.VPort, len(at))
 	for i, end := range at {
-		station, err := f.Attach(end)
+		ports[i].At = end
+	}
+	return NewFunctions(f, seed, ports)
+}
+
+// NewFunctions places a host at each of the vPorts. At one that shares the LID of another, its requests have a GRH to
+// the SA's well-known GID, as Linux sends them where a GRH is required. A host asks with the GID that its vPort has
+// then.
+func NewFunctions(f *fabric.Fabric, seed uint64, at []fabric.VPort) (*Crowd, error) {
+	c := &Crowd{f: f, random: rand.New(rand.NewPCG(seed, 0x5a)), hosts: make([]host, len(at))}
+	for i, v := range at {
+		station, err := f.AttachVPort(v)
 		if err != nil {
 			return nil, fmt.Errorf("host %d: %w", i, err)
 		}
-		c.hosts[i] = host{at: end, station: station, guid: f.PortGUID(end)}
+		c.hosts[i] = host{at: v, station: station}
 		station.OnReceive(func(d mad.Datagram) { c.received(uint32(i), &d) })
 	}
 	return c, nil
@@ -163,13 +172,33 @@ func (c *Crowd) boot() {
 		if h.begun || h.boots > c.f.Now() {
 			continue
 		}
-		if info := c.f.PortInfo(h.at); info.PortState() != smp.PortActive || info.MasterSMLID() == 0 {
+		if !c.active(h) {
 			continue
 		}
 		h.begun = true
 		c.booted++
 		c.plan(uint32(i))
 	}
+}
+
+// active reports whether the port of a host is Active, and knows a master.
+func (c *Crowd) active(h *host) bool {
+	info := c.f.PortInfo(h.at.At)
+	state := info.PortState()
+	if h.at.Index > 0 {
+		v := c.f.VPortInfo(h.at)
+		state = v.VPortState()
+	}
+	return state == smp.PortActive && info.MasterSMLID() != 0
+}
+
+// sharesLID reports whether a host is reached with a GRH only.
+func (c *Crowd) sharesLID(h *host) bool {
+	if h.at.Index == 0 {
+		return false
+	}
+	v := c.f.VPortInfo(h.at)
+	return !v.LIDRequired()
 }
 
 // plan schedules the requests of one host that boots.
@@ -267,20 +296,25 @@ func (c *Crowd) end(n uint32) {
 	}
 }
 
+// wellKnownSA is the interface identifier by which any port reaches the SA (IBA 4.1.1).
+const wellKnownSA mad.GUID = 0x0200000000000002
+
 // tid holds the place of a request, and which of those that had it this is.
 func tid(n uint32, round uint16) mad.TID { return mad.TID(round)<<32 | mad.TID(n) }
 
 // send puts a request on the wire.
 func (c *Crowd) send(n uint32, r *request) {
 	h := &c.hosts[r.host]
-	info := c.f.PortInfo(h.at)
-	h.gid = mad.MakeGID(info.GidPrefix(), h.guid)
+	info := c.f.PortInfo(h.at.At)
 	d := mad.Datagram{Addr: mad.Addr{LID: info.MasterSMLID(), QPN: 1, SL: info.MasterSMSL()}}
+	if c.sharesLID(h) {
+		d.GRH = mad.GRH{Present: true, GID: mad.MakeGID(info.GidPrefix(), wellKnownSA), HopLimit: 1}
+	}
 	p := &d.Packet
-	r.write(h.gid, p)
+	r.write(c.f.VPortGID(h.at), p)
 	if r.kind == Path {
 		rec := (*sarec.PathRecord)(p.SAData()[:64])
-		rec.SetDGID(mad.MakeGID(info.GidPrefix(), c.hosts[r.to].guid))
+		rec.SetDGID(c.f.VPortGID(c.hosts[r.to].at))
 	}
 	p.SetTID(tid(n, r.round))
 	h.station.Send([]mad.Datagram{d})
