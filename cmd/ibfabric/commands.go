@@ -47,6 +47,25 @@ var commands = []command{
 	{"lie delay NODE TIME", "it answers after TIME, such as 700ms", act(lieDelay).run},
 	{"lie capacity NODE N", "it has room for N P_Keys", act(lieCapacity).run},
 	{"honest NODE", "the node's own agent answers again", onNode(honest).run},
+	{"functions NODES N [GUID]",
+		"the adapters have N virtual functions, at most 127; new ones get GUIDs from GUID on, without it 0",
+		act(makeFunctions).run},
+	{"function guid NODE K GUID [NODEGUID]", "give function K another GUID, and its node NODEGUID; 0: none",
+		onFunction(setFunctionGUID).run},
+	{"function move NODE K NODE K", "the second function gets the GUIDs of the first, which has none then",
+		onFunction(moveFunctionGUID).run},
+	{"function up NODE K", "load the driver of the function, as it is at first", onFunction(loadFunction(true)).run},
+	{"function down NODE K", "unload the driver", onFunction(loadFunction(false)).run},
+	{"function reboot NODE K", "unload and load the driver", onFunction(rebootFunction).run},
+	{"function policy NODE K POLICY", "link policy of the hypervisor: follow or down",
+		onFunction(setFunctionPolicy).run},
+	{"function lid NODE K LID", "own: it wants a LID of its own; a number: it shares the LID of that vPort",
+		onFunction(setFunctionLID).run},
+	{"function name NODE K TEXT", "rename the function", onFunction(renameFunction).run},
+	{"function probe NODE K NODE K [PKEY]", "send a data packet with a GRH from one function to another",
+		act(probeFunctions).run},
+	{"show functions NODE", "list its functions: GUID, state, LID, P_Keys", act(showFunctions).run},
+	{"vports NODES QUIRK VALUE", "how the adapters treat vPorts, see below", act(setVPortQuirk).run},
 	{"loss RATE", "packet loss rate: 0.01 or 1%", act(setLoss).run},
 	{"bit errors NODE PORT RATE", "bit error rate of packets the port receives: 1e-12; 0 for a good cable",
 		act(setBitErrors).run},
@@ -75,7 +94,9 @@ func commandHelp() string {
 	for _, c := range commands {
 		fmt.Fprintf(&b, "  %-28s %s\n", c.words, c.about)
 	}
-	b.WriteString(`NODE is an ID, a description or a GUID (0x...), in quotes if it has blanks; PORT is its number.
+	b.WriteString("Quirks of vports, the value at first comes first:\n" + vPortQuirkHelp())
+	b.WriteString(`Functions are those of port 1; to a manager function K is vPort K.
+NODE is an ID, a description or a GUID (0x...), in quotes if it has blanks; PORT is its number.
 NODES is a NODE, or "switches" or "adapters" for all of them. METHOD is Get or Set, ATTRIBUTE a name such as PortInfo, or a
 number. ANSWER is "none" (no answer) or a status such as 0x1c (the request has no effect). For a Set it can also be
 "acknowledges" (they answer with the values sent, but keep the old ones), "ignores" (they answer with the old values and keep

@@ -36,6 +36,10 @@ fabric. Kinds and their keys:
 		if err != nil {
 			return specUsage(err)
 		}
+		if fabric.Functions > 0 {
+			return cli.UsageError("a topology file has no virtual functions",
+				"leave out functions, or give the SPEC to ibfabric serve or ibsm --fabric")
+		}
 		if *output == "" {
 			return net.Write(cmd.OutOrStdout(), fabric)
 		}
