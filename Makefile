@@ -23,6 +23,11 @@ rpm:
 	CGO_ENABLED=0 go build -trimpath -ldflags=-s -o bin/static/ ./cmd/...
 	dist/rpm/build bin/static $$(bin/static/ibsm --version | cut -d' ' -f2) bin
 
+# The container image, in bin/: podman load -i bin/ibsm-image.tar
+image:
+	CGO_ENABLED=0 go build -trimpath -ldflags=-s -o bin/static/ ./cmd/...
+	dist/image bin/static $$(bin/static/ibsm --version | cut -d' ' -f2) bin/ibsm-image.tar
+
 # A release, in bin/release: packages, tar ball, container image, checksums. It is built twice, and must be equal to the byte.
 release:
 	rm -rf bin/release bin/release-again
@@ -46,7 +51,12 @@ check: deps fabcheck
 	go vet ./...
 	go run $(staticcheck) ./...
 	.ci/go-test -timeout 30m -race ./...
-	$(MAKE) fuzz-short
+	$(MAKE) kubernetes-test fuzz-short
+
+# The manifests for Kubernetes, with its types: a module of its own, whose modules are downloaded once.
+kubernetes-test:
+	@if (cd dist/kubernetes && go mod download 2>/dev/null); then cd dist/kubernetes && go vet ./... && go test -count=1 ./...; \
+	else echo "kubernetes-test: skipped, the modules of dist/kubernetes cannot be had"; fi
 
 # Every fuzz target, a few seconds each.
 fuzz-short:
@@ -82,4 +92,4 @@ fabcheck:
 	@if [ -d $(check_sources) ]; then mkdir -p bin && \
 	$(MAKE) -s -f $(abspath $(check_sources))/Makefile -C bin VPATH=$(abspath $(check_sources)) fabcheck; fi
 
-.PHONY: build install deb rpm release test hunt check fuzz-short mutants compare bench microbench deps fabcheck
+.PHONY: build install deb rpm image release test hunt check kubernetes-test fuzz-short mutants compare bench microbench deps fabcheck
