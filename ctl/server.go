@@ -248,6 +248,10 @@ func (p *patient) count() {
 }
 
 func (p *patient) WriteHeader(status int) {
+	if status == http.StatusServiceUnavailable {
+		// An address that leads to the master leads elsewhere by now, but a connection that is kept does not.
+		p.Header().Set("Connection", "close")
+	}
 	p.status = status
 	p.extend()
 	p.ResponseWriter.WriteHeader(status)

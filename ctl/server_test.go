@@ -1,6 +1,7 @@
 package ctl_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -376,6 +377,24 @@ func list(srv *httptest.Server, each func(*ctl.Node) error) error {
 		each = func(*ctl.Node) error { return nil }
 	}
 	return ctl.All(context.Background(), ctl.TCPClient(srv.Listener.Addr().String()), get, "/v1/nodes", nil, each)
+}
+
+// TestClosesConnection: a client whose address leads to the master does not stay with a manager that is not.
+func TestClosesConnection(t *testing.T) {
+	s := &source{none: true}
+	b := serve(t, s, ctl.Config{})
+	for path, want := range map[string]bool{"/v1/nodes": true, "/v1/status": false, "/v1/nodes?x=1": false} {
+		conn := b.dial()
+		fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", path)
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp.Body.Close(); resp.Close != want {
+			t.Errorf("%s with status %d: the connection is closed: %t", path, resp.StatusCode, resp.Close)
+		}
+		conn.Close()
+	}
 }
 
 // TestChoicesWait: lists of chosen adapters are made one after the other, beside lists of all.

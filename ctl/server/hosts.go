@@ -195,16 +195,27 @@ func (s *subnet) chosen(f *ctl.Filter) (func(topo.PortIdx) bool, error) {
 	}, nil
 }
 
-// choose are the hosts with the chosen ports alone, without those that have none.
-func (s *subnet) choose(h *hosts, chosen func(topo.PortIdx) bool) *hosts {
+// choice is the hosts of a filter, which programs ask for again and again.
+type choice struct {
+	of    string // the filter
+	hosts *hosts
+}
+
+// choose are the hosts with the chosen ports of a filter alone, without those that have none.
+func (s *subnet) choose(h *hosts, f *ctl.Filter, chosen func(topo.PortIdx) bool) *hosts {
+	of := fmt.Sprintf("%d %q", f.Rails, f.Devices)
+	if last := s.lastChoice.Load(); last != nil && last.of == of {
+		return last.hosts
+	}
 	some := *h
 	some.all, some.block = nil, s.blocks(chosen)
-	for _, of := range h.all {
-		of.ports = slices.DeleteFunc(slices.Clone(of.ports), func(p topo.PortIdx) bool { return !chosen(p) })
-		if len(of.ports) > 0 {
-			some.all = append(some.all, of)
+	for _, host := range h.all {
+		host.ports = slices.DeleteFunc(slices.Clone(host.ports), func(p topo.PortIdx) bool { return !chosen(p) })
+		if len(host.ports) > 0 {
+			some.all = append(some.all, host)
 		}
 	}
+	s.lastChoice.Store(&choice{of, &some})
 	return &some
 }
 
@@ -222,7 +233,7 @@ func (s *subnet) hosts(f *ctl.Filter) (iter.Seq[any], error) {
 		}
 	}
 	if chosen != nil {
-		h = s.choose(h, chosen)
+		h = s.choose(h, f, chosen)
 	}
 	return func(yield func(any) bool) {
 		for i := range h.all {

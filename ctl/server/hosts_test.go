@@ -70,6 +70,8 @@ func TestChosenHosts(t *testing.T) {
 		{ctl.Filter{Rails: []int{5, 1}, Devices: []string{"mlx5_[4-7]"}}, 1, func(p *ctl.HostPort) bool { return p.Rail == 5 },
 			"leaf-1-5"},
 		{ctl.Filter{Devices: []string{"hfi*"}}, 0, nil, ""},
+		{ctl.Filter{Rails: []int{3}}, 1, func(p *ctl.HostPort) bool { return p.Rail == 3 }, "leaf-1-3"}, // again
+		{ctl.Filter{Rails: []int{3}}, 1, func(p *ctl.HostPort) bool { return p.Rail == 3 }, "leaf-1-3"}, // and the same
 	} {
 		all := rows[ctl.Host](t, s, ctl.Hosts, c.filter)
 		if want := 64 * min(c.ports, 1); len(all) != want {

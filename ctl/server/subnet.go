@@ -42,7 +42,8 @@ type subnet struct {
 	finder     func() *path.Finder                        // made on first use
 	railsOf    func() *rails.Rails                        // found on first use
 	hostsOf    func() *hosts                              // found on first use
-	hostIndex  func() *partitions.HostIndex[topo.PortIdx] // the same, for members of partitions
+	lastChoice *atomic.Pointer[choice]                    // of hosts; nil before the first
+	hostIndex  func() *partitions.HostIndex[topo.PortIdx] // the same as hostsOf, for members of partitions
 	past       *history.Keeper                            // nil without history
 	refusals   func() []sa.Refusal                        // nil without a manager
 	// offending are the ports whose requests the SA dropped; nil without a manager.
@@ -66,7 +67,8 @@ func Show(v *view.View, dropped ...manager.DroppedPackets) ctl.Subnet {
 }
 
 func newSubnet(v *view.View, reg *registry.State) *subnet {
-	s := &subnet{view: v, registered: reg, mkeyRule: new(atomic.Pointer[mkeyRule])}
+	s := &subnet{view: v, registered: reg, mkeyRule: new(atomic.Pointer[mkeyRule]),
+		lastChoice: new(atomic.Pointer[choice])}
 	s.loads = sync.OnceValue(func() []uint32 {
 		// the only error is the context's
 		loads, _ := quality.Loads(context.Background(), routing.In{Topo: v.Topo, LIDs: v.LIDs}, v.Tables.LFT)
