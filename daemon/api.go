@@ -93,7 +93,8 @@ func (d *daemon) serveAPI(ctx context.Context, server *api.Server) {
 func (c *configuration) smConf() ufm.SMConf {
 	l, _ := c.current.Load().effective()
 	return ufm.SMConf{SubnetPrefix: conf.SubnetPrefix.In(l.Config), MKey: conf.MKey.In(l.Config) != 0,
-		SMKey: conf.SMKey.In(l.Config) != 1, SAKey: conf.SAKey.In(l.Config) != 1, MKeyPerPort: conf.MKeyPerPort.In(l.Config)}
+		SMKey: conf.SMKey.In(l.Config) != 1, SAKey: conf.SAKey.In(l.Config) != 1,
+		MKeyPerPort: conf.MKeyPerPort.In(l.Config)}
 }
 
 // tokenDays is how long a token is valid that a client of UFM's calls makes.
