@@ -19,7 +19,7 @@ const absent = "N/A"
 type system struct {
 	id    string // digits of its GUID
 	name  string
-	host  string   // the name as it is on the wire; "" for none
+	host  string   // the name of a host; "" for none
 	kind  string   // Computer, Switch or Router
 	tier  int      // 1 of a host, 2 of a leaf, 3 of what is above
 	nodes []string // GUIDs, ascending
@@ -114,7 +114,7 @@ func (f *fabric) add(n *ctl.Node, h *ctl.Host) {
 			one.id = systemID(first)
 		}
 	}
-	one.name = valid(cmp.Or(one.name, one.id))
+	one.name = cmp.Or(one.name, one.id)
 	f.systems = append(f.systems, one)
 	for _, guid := range one.nodes {
 		f.of[guid] = one
@@ -136,9 +136,6 @@ func systemID(n *ctl.Node) string {
 
 // digits is a GUID as UFM writes it.
 func digits(guid string) string { return strings.TrimPrefix(guid, "0x") }
-
-// valid is a text of the wire without bytes that are not UTF-8.
-func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 
 // nameOfNode is what an operator calls a switch or router: of a managed one, with the NodeDescription
 // "MF0;NAME:MODEL/U1", its NAME.
@@ -173,7 +170,7 @@ func (f *fabric) description(node, desc string, num uint8) string {
 	if of := f.of[node]; of != nil && of.kind != computer {
 		return of.name + ":" + f.label(node, num)
 	}
-	return valid(strings.TrimSpace(desc))
+	return strings.TrimSpace(desc)
 }
 
 // hostsOfPorts are the hosts of ports by GUID.

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 
 	"ibsm/ctl"
 	"ibsm/partitions/callers"
@@ -37,7 +36,7 @@ func send(w http.ResponseWriter, status int, text []byte) {
 }
 
 // encode appends a value as JSON, in the form in which UFM sends it: with a blank behind each colon and comma, and
-// without a newline at the end.
+// without a newline at the end. U+FFFD stands for bytes of texts that are not UTF-8.
 func encode(to []byte, v any) ([]byte, error) {
 	var compact bytes.Buffer
 	e := json.NewEncoder(&compact)
@@ -118,7 +117,6 @@ func (s *Server) fail(w http.ResponseWriter, err error) {
 	case status == http.StatusInternalServerError:
 		s.cfg.Logger.Error("a call of UFM's API failed", "error", err)
 	}
-	failure.Err = strings.ToValidUTF8(failure.Err, "\uFFFD")
 	text, err := encode(nil, failure)
 	if err != nil {
 		text = []byte(`{"error": "internal error"}`)
