@@ -1,8 +1,8 @@
 package ufm
 
-// Encode is encode.
+// Encode encodes a value.
 func Encode(v any) (string, error) {
-	text, err := encode(nil, v)
+	text, err := newEncoder().append(nil, v)
 	return string(text), err
 }
 

@@ -65,36 +65,37 @@ func isDefault(key mad.PKey) bool { return key.Base() == partitions.DefaultKey }
 // listKeys answers with all P_Keys that the user may see, the default one first.
 func (s *Server) listKeys(w http.ResponseWriter, r *http.Request) error {
 	flags := keyFlagsOf(r)
-	l := newArray()
-	detailed := flags != keyFlags{} || flag(r, "port_info") || flag(r, "sharp_state")
-	if detailed {
-		l = newObject()
-	}
-	seen := map[mad.PKey]bool{}
-	add := func(key mad.PKey, p *ctl.Partition) {
-		if seen[key] { // of callers, and held, since the file has it
-			return
-		}
-		seen[key] = true
-		if detailed {
-			l.add(keyText(key), partitionOf(key, p, flags))
-		} else {
-			l.add("", keyText(key))
-		}
-	}
 	first, err := s.find(nil, partitions.DefaultKey, false)
 	if err != nil {
 		return err
 	}
-	add(partitions.DefaultKey, first)
 	all, err := s.cfg.Partitions.Partitions(&ctl.PartitionQuery{By: rights.Of(r.Context()), Members: flags.guids})
 	if err != nil {
 		return err
 	}
-	for p := range all {
-		add(keyOf(p), p)
+	if flags == (keyFlags{}) && !flag(r, "port_info") && !flag(r, "sharp_state") {
+		return s.array(w, r, func(add func(string, any)) error {
+			eachKey(first, all, func(key mad.PKey, _ *ctl.Partition) { add("", keyText(key)) })
+			return nil
+		})
 	}
-	return l.reply(w)
+	return s.object(w, r, func(add func(string, any)) error {
+		eachKey(first, all, func(key mad.PKey, p *ctl.Partition) { add(keyText(key), partitionOf(key, p, flags)) })
+		return nil
+	})
+}
+
+// eachKey yields the default partition, which may be nil, and then the others. Of those with one P_Key it yields the
+// first: others are of callers, and held, since the file has it.
+func eachKey(first *ctl.Partition, all iter.Seq[*ctl.Partition], yield func(mad.PKey, *ctl.Partition)) {
+	seen := map[mad.PKey]bool{partitions.DefaultKey: true}
+	yield(partitions.DefaultKey, first)
+	for p := range all {
+		if key := keyOf(p); !seen[key] {
+			seen[key] = true
+			yield(key, p)
+		}
+	}
 }
 
 // oneKey answers with the partition of a P_Key.

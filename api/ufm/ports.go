@@ -3,7 +3,6 @@ package ufm
 import (
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -25,7 +24,8 @@ func (s *Server) subnetRoutes() []ctl.Route {
 				{Name: "ports", Text: "true adds the names of ports"}},
 			Reply: array(System{}), Handle: s.systems},
 		{Method: "GET", Path: "/resources/links", Right: rights.Read, Does: "lists links",
-			Params: []ctl.Param{{Name: "system", Text: "GUID or name of a system"}}, Reply: array(Link{}), Handle: s.links},
+			Params: []ctl.Param{{Name: "system", Text: "GUID or name of a system"}}, Reply: array(Link{}),
+			Handle: s.links},
 	}
 }
 
@@ -72,6 +72,12 @@ type portFilter struct {
 	kind   string
 	active bool
 	system string
+	counts bool // ports that are not selected, too
+}
+
+// levels reports whether tiers of switches are wanted.
+func (f *portFilter) levels() bool {
+	return f.by.Role != rights.Tenant && !strings.EqualFold(f.kind, computer)
 }
 
 // ports answers with the ports that the user may see, or with a page of them.
@@ -82,11 +88,14 @@ func (s *Server) ports(w http.ResponseWriter, r *http.Request) error {
 	if q.Has("page_number") || q.Has("rpp") {
 		return s.pageOfPorts(w, r, &f)
 	}
-	l := newArray()
-	if _, err := s.eachPort(&f, func(p *Port) { l.add("", p) }); err != nil {
+	at, err := s.fabric(f.levels())
+	if err != nil {
 		return err
 	}
-	return l.reply(w)
+	return s.array(w, r, func(add func(string, any)) error {
+		_, err := at.eachPort(&f, func(p *Port) { add("", p) })
+		return err
+	})
 }
 
 // pageOfPorts answers with a page of the ports.
@@ -99,8 +108,13 @@ func (s *Server) pageOfPorts(w http.ResponseWriter, r *http.Request, f *portFilt
 	if err != nil {
 		return err
 	}
+	at, err := s.fabric(f.levels())
+	if err != nil {
+		return err
+	}
+	f.counts = true
 	out := page{Data: []Port{}}
-	out.Total, err = s.eachPort(f, func(p *Port) {
+	out.Total, err = at.eachPort(f, func(p *Port) {
 		if out.Filtered/size == number-1 {
 			out.Data = append(out.Data, *p)
 		}
@@ -126,17 +140,17 @@ func pageParam(r *http.Request, name string, without, most int) (int, error) {
 	return n, nil
 }
 
-// eachPort yields the ports that are selected, and returns the number of all that the user may see.
-func (s *Server) eachPort(filter *portFilter, yield func(*Port)) (total int, err error) {
-	f, err := s.fabric(!strings.EqualFold(filter.kind, computer))
-	if err != nil {
-		return 0, err
-	}
+// eachPort yields the ports that are selected, and returns the number of all that the user may see, if they count.
+func (f *fabric) eachPort(filter *portFilter, yield func(*Port)) (total int, err error) {
 	guids, err := f.portGUIDs()
 	if err != nil {
 		return 0, err
 	}
-	found, err := f.subnet.Rows(ctl.Ports, ctl.Filter{})
+	only := ctl.Filter{}
+	if !filter.levels() && !filter.counts {
+		only.Type = mad.CA.String()
+	}
+	found, err := f.subnet.Rows(ctl.Ports, only)
 	if err != nil {
 		return 0, err
 	}
@@ -184,16 +198,28 @@ type end struct {
 	num  uint8
 }
 
-// portGUIDs are the GUIDs of ports, as digits.
-func (f *fabric) portGUIDs() (map[end]string, error) {
-	all := map[end]string{}
-	found, err := f.subnet.Rows(ctl.Ports, ctl.Filter{})
-	if err != nil {
-		return nil, err
+// portGUIDs are the GUIDs of ports that have their own.
+type portGUIDs map[end]string
+
+// of is the GUID of a port, as digits: those of a switch have that of the switch.
+func (g portGUIDs) of(node string, num uint8) string {
+	if guid, is := g[end{node, num}]; is {
+		return guid
 	}
-	for row := range found {
-		p := row.(*ctl.Port)
-		all[end{p.Node, p.Num}] = digits(p.GUID)
+	return digits(node)
+}
+
+func (f *fabric) portGUIDs() (portGUIDs, error) {
+	all := portGUIDs{}
+	for _, kind := range []mad.NodeType{mad.CA, mad.Router} {
+		found, err := f.subnet.Rows(ctl.Ports, ctl.Filter{Type: kind.String()})
+		if err != nil {
+			return nil, err
+		}
+		for row := range found {
+			p := row.(*ctl.Port)
+			all[end{p.Node, p.Num}] = digits(p.GUID)
+		}
 	}
 	return all, nil
 }
@@ -202,23 +228,20 @@ func (f *fabric) portGUIDs() (map[end]string, error) {
 func portName(guid string, num uint8) string { return guid + "_" + strconv.Itoa(int(num)) }
 
 // port describes a port as UFM does.
-func (f *fabric) port(p *ctl.Port, of *system, guids map[end]string) Port {
+func (f *fabric) port(p *ctl.Port, of *system, guids portGUIDs) Port {
 	guid := digits(p.GUID)
 	label := f.label(p.Node, p.Num)
 	out := Port{Name: portName(guid, p.Num), GUID: guid, Number: int(p.Num), LID: int(p.LID), DName: label,
 		Label: label, SystemID: of.id, SystemName: of.name, NodeDescription: f.description(p.Node, p.Desc, p.Num),
 		PhysicalState: physicalText(p.Physical), LogicalState: logicalText(p.State), Description: of.kind + " IB Port",
-		Tier: of.tier, MTU: p.MTU, ActiveSpeed: orAbsent(p.Speed), ActiveWidth: orAbsent(p.Width), Severity: "Info",
-		HighBER: absent}
+		Tier: of.tier, MTU: p.MTU, ActiveSpeed: orAbsent(p.Speed), ActiveWidth: orAbsent(p.Width),
+		Severity: severity(p.Unhealthy), HighBER: absent}
 	if of.kind != computer {
 		out.LID = int(f.nodes[p.Node].LID) // of the switch
 	}
-	if p.Unhealthy {
-		out.Severity = "Warning"
-	}
 	if out.hidePeer(); p.Peer != nil {
 		peer := p.Peer
-		guid := guids[end{peer.Node, peer.Port}]
+		guid := guids.of(peer.Node, peer.Port)
 		out.Peer, out.PeerGUID, out.PeerNodeGUID = portName(guid, peer.Port), guid, digits(peer.Node)
 		out.PeerNodeName, out.PeerDName = f.name(peer.Node), f.label(peer.Node, peer.Port)
 		out.PeerDescription, out.PeerLID = f.description(peer.Node, peer.Desc, peer.Port), int(peer.LID)
@@ -312,19 +335,20 @@ func (s *Server) systems(w http.ResponseWriter, r *http.Request) error {
 			out.Technology = p.Speed
 		}
 	}
-	l := newArray()
-	for _, one := range f.systems {
-		out := of[one]
-		if out == nil || kind != "" && !strings.EqualFold(kind, out.Type) ||
-			name != "" && name != out.SystemName && !is(name, out.GUID) {
-			continue
+	return s.array(w, r, func(add func(string, any)) error {
+		for _, one := range f.systems {
+			out := of[one]
+			if out == nil || kind != "" && !strings.EqualFold(kind, out.Type) ||
+				name != "" && name != out.SystemName && !is(name, out.GUID) {
+				continue
+			}
+			if !ports {
+				out.Ports = nil
+			}
+			add("", out)
 		}
-		if !ports {
-			out.Ports = nil
-		}
-		l.add("", out)
-	}
-	return l.reply(w)
+		return nil
+	})
 }
 
 // describe describes a system without ports.
@@ -373,29 +397,40 @@ func (s *Server) links(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	l := newArray()
-	for _, link := range found {
-		ends := []*ctl.End{&link.From, &link.To}
-		if f.of[link.From.Node] == nil || f.of[link.To.Node] == nil || of != "" &&
-			!slices.ContainsFunc(ends, func(e *ctl.End) bool {
-				at := f.of[e.Node]
-				return of == at.name || is(of, at.id) || is(of, digits(e.Node))
-			}) {
-			continue
+	return s.array(w, r, func(add func(string, any)) error {
+		for _, l := range found {
+			if f.of[l.From.Node] != nil && f.of[l.To.Node] != nil &&
+				(of == "" || f.named(of, l.From.Node) || f.named(of, l.To.Node)) {
+				add("", f.link(l, guids))
+			}
 		}
-		from, to := guids[end{link.From.Node, link.From.Port}], guids[end{link.To.Node, link.To.Port}]
-		out := Link{SourceGUID: from, SourcePort: strconv.Itoa(int(link.From.Port)),
-			SourceName: portName(from, link.From.Port), SourceLabel: f.label(link.From.Node, link.From.Port),
-			SourceDesc: f.description(link.From.Node, link.From.Desc, link.From.Port),
-			TargetGUID: to, TargetPort: strconv.Itoa(int(link.To.Port)), TargetName: portName(to, link.To.Port),
-			TargetLabel: f.label(link.To.Node, link.To.Port),
-			TargetDesc:  f.description(link.To.Node, link.To.Desc, link.To.Port),
-			Width:       link.Width, Severity: "Info", Capabilities: []string{}}
-		if link.Unhealthy {
-			out.Severity = "Warning"
-		}
-		out.Name = out.SourceName + ":" + out.TargetName
-		l.add("", &out)
+		return nil
+	})
+}
+
+// named reports whether a text is the name of the system of a node, or the GUID of one of both.
+func (f *fabric) named(text, node string) bool {
+	of := f.of[node]
+	return text == of.name || is(text, of.id) || is(text, digits(node))
+}
+
+// link describes a link as UFM does.
+func (f *fabric) link(l *ctl.Link, guids portGUIDs) *Link {
+	a, b := &l.From, &l.To
+	from, to := guids.of(a.Node, a.Port), guids.of(b.Node, b.Port)
+	out := &Link{SourceGUID: from, SourcePort: strconv.Itoa(int(a.Port)), SourceName: portName(from, a.Port),
+		SourceLabel: f.label(a.Node, a.Port), SourceDesc: f.description(a.Node, a.Desc, a.Port),
+		TargetGUID: to, TargetPort: strconv.Itoa(int(b.Port)), TargetName: portName(to, b.Port),
+		TargetLabel: f.label(b.Node, b.Port), TargetDesc: f.description(b.Node, b.Desc, b.Port),
+		Width: l.Width, Severity: severity(l.Unhealthy), Capabilities: []string{}}
+	out.Name = out.SourceName + ":" + out.TargetName
+	return out
+}
+
+// severity is that of a port or link.
+func severity(unhealthy bool) string {
+	if unhealthy {
+		return "Warning"
 	}
-	return l.reply(w)
+	return "Info"
 }

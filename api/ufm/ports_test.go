@@ -244,7 +244,7 @@ func TestTenantSees(t *testing.T) {
 	if len(systems) != 1 || systems[0].SystemName != "gpu-02" {
 		t.Errorf("systems %+v", systems)
 	}
-	for _, path := range []string{"resources/links", "app/smconf", "app/unhealthy_ports"} {
+	for _, path := range []string{"resources/links", "app/unhealthy_ports"} {
 		b.fails("GET "+path, "", 403, "user t may not do this")
 	}
 	reader := serve(t, backend, &rights.User{Name: "r", Role: rights.Reader}, ufm.Config{})

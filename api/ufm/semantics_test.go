@@ -448,7 +448,7 @@ func TestReadYourWrites(t *testing.T) {
 	}
 }
 
-// TestLargePartition: a partition of 5,000 members is listed whole, and each GUID has 16 digits.
+// TestLargePartition: a partition of 5,000 members is listed whole, each GUID with 16 digits, and so is one of 95,000.
 func TestLargePartition(t *testing.T) {
 	everyWay(t, func(b *bench) {
 		var guids []string
@@ -459,6 +459,16 @@ func TestLargePartition(t *testing.T) {
 		status, reply := b.do("GET resources/pkeys/?guids_data=true", "")
 		if n := strings.Count(reply, `{"guid": "0200`); status != 200 || n != 5000 {
 			b.Errorf("status %d, %d members", status, n)
+		}
+		for i := range 90000 { // too long for a list that is kept
+			guids = append(guids, fmt.Sprintf("%016x", 0x0300000000000000+i))
+		}
+		b.ok("PUT resources/pkeys", list("0x2fb", guids...))
+		for _, path := range []string{"resources/pkeys?guids_data=true", "resources/pkeys/0x2fb?guids_data=true"} {
+			status, reply := b.do("GET "+path, "")
+			if n := strings.Count(reply, `{"guid": "0`); status != 200 || n != 95000 {
+				b.Errorf("%s: status %d, %d members", path, status, n)
+			}
 		}
 	})
 }

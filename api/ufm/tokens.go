@@ -45,11 +45,12 @@ func (s *Server) tokens(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	l := newArray()
-	for i := range all {
-		l.add("", tokenOf(u, &all[i], all[i].ID))
-	}
-	return l.reply(w)
+	return s.array(w, r, func(add func(string, any)) error {
+		for i := range all {
+			add("", tokenOf(u, &all[i], all[i].ID))
+		}
+		return nil
+	})
 }
 
 // makeToken makes a token of the user.

@@ -48,14 +48,32 @@ type Token struct {
 
 // Server answers UFM's calls. It is safe for concurrent use.
 type Server struct {
-	cfg    Config
-	bodies chan struct{} // has a token for each long body that is read
+	cfg Config
+	// bodies are long ones that are read, and lists those that are made.
+	bodies, lists turns
 }
+
+// turns bound what is done at a time: each has a token in it.
+type turns chan struct{}
+
+// take waits for a turn, for half of the time that a call may take.
+func (t turns) take(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, patience/2)
+	defer cancel()
+	select {
+	case t <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %d long requests or lists are under way", ctl.ErrNotNow, cap(t))
+	}
+}
+
+func (t turns) end() { <-t }
 
 // New returns a Server.
 func New(cfg Config) *Server {
-	const longBodies = 4
-	return &Server{cfg: cfg, bodies: make(chan struct{}, longBodies)}
+	const atATime = 4
+	return &Server{cfg: cfg, bodies: make(turns, atATime), lists: make(turns, atATime)}
 }
 
 // Bases are the beginnings of paths, under which the calls are the same.
@@ -174,14 +192,10 @@ const (
 func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	control := http.NewResponseController(w)
 	if r.ContentLength < 0 || r.ContentLength > shortBody {
-		ctx, cancel := context.WithTimeout(r.Context(), patience/2)
-		defer cancel()
-		select {
-		case s.bodies <- struct{}{}:
-			defer func() { <-s.bodies }()
-		case <-ctx.Done():
-			return nil, fmt.Errorf("%w: %d long requests are read already", ctl.ErrNotNow, cap(s.bodies))
+		if err := s.bodies.take(r.Context()); err != nil {
+			return nil, err
 		}
+		defer s.bodies.end()
 		control.SetReadDeadline(time.Now().Add(patience / 2))
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))

@@ -55,11 +55,12 @@ func (s *Server) unhealthyPorts(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	l := newArray()
-	for i := range sick.Excluded {
-		l.add("", f.unhealthy(&sick.Excluded[i]))
-	}
-	return l.reply(w)
+	return s.array(w, r, func(add func(string, any)) error {
+		for i := range sick.Excluded {
+			add("", f.unhealthy(&sick.Excluded[i]))
+		}
+		return nil
+	})
 }
 
 // unhealthy describes a link that is out of use.
