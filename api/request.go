@@ -27,12 +27,15 @@ func (s *Server) first(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("X-Frame-Options", "DENY")
+	counted := &statusWriter{ResponseWriter: w}
+	defer func(path string) { s.counts.count(path, counted.status) }(r.URL.Path)
+	w = counted
 	select {
 	case s.requests <- struct{}{}:
 		defer func() { <-s.requests }()
 		s.handler.ServeHTTP(w, r)
 	default:
-		s.Full.Add(1)
+		s.counts.full.Add(1)
 		h.Set("Retry-After", "1")
 		fail(w, http.StatusServiceUnavailable, "too many requests at a time", "try again later")
 	}
@@ -41,6 +44,8 @@ func (s *Server) first(w http.ResponseWriter, r *http.Request) {
 // serve checks a request, and has its route answer it.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	if reason := s.foreignPage(r); reason != "" {
+		s.counts.foreign.Add(1)
+		s.record(r, http.StatusForbidden, reason, "")
 		fail(w, http.StatusForbidden, reason, "send requests from a program, or open the address of the manager itself")
 		return
 	}
@@ -75,7 +80,9 @@ func (s *Server) user(w http.ResponseWriter, r *http.Request) (*rights.User, boo
 		}
 		return nil, false
 	}
+	s.counts.right.Add(1)
 	if !s.limits.allow(u.Name) {
+		s.counts.limited.Add(1)
 		w.Header().Set("Retry-After", "1")
 		fail(w, http.StatusTooManyRequests, "user "+u.Name+" sends more than "+strconv.Itoa(userRequests)+
 			" requests a second", "try again later")
@@ -112,18 +119,30 @@ func (s *Server) authenticate(r *http.Request) (*rights.User, error) {
 // refuse replies that a credential is no user's.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if busy := (*users.Busy)(nil); errors.As(err, &busy) {
+		s.counts.busy.Add(1)
 		w.Header().Set("Retry-After", strconv.Itoa(int(busy.RetryAfter.Seconds())))
 		fail(w, http.StatusTooManyRequests, err.Error(), "")
 		return
 	}
+	s.counts.wrong.Add(1)
 	w.Header().Set("WWW-Authenticate", `Basic realm="ibsm", charset="UTF-8"`)
 	fail(w, http.StatusUnauthorized, err.Error(), "")
+	user := ""
+	if refused := (*users.Refused)(nil); errors.As(err, &refused) {
+		user = refused.User
+	}
+	s.record(r, http.StatusUnauthorized, err.Error(), user)
+}
+
+// record has the audit record a refusal before its user is known, unless there are too many. user is one whose password
+// another one was sent for.
+func (s *Server) record(r *http.Request, status int, reason, user string) {
 	if !s.limits.listed() {
-		s.Unlisted.Add(1)
+		s.counts.unlisted.Add(1)
 		return
 	}
 	a := ctl.NewAudited(r, r.Method)
-	a.Status, a.Error = http.StatusUnauthorized, err.Error()
+	a.Status, a.Error, a.User = status, reason, user
 	s.cfg.Audit(a)
 }
 

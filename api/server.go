@@ -13,7 +13,6 @@ import (
 	"net/netip"
 	"os"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"ibsm/api/users"
@@ -66,10 +65,8 @@ type Server struct {
 	requests    chan struct{} // has a token for each request that is handled
 	handler     http.Handler  // of requests whose path and user were checked
 
-	Conns connlimit.Counters
-	// Full counts requests that found maxRequests others, and Unlisted refusals that no audit has, since there were
-	// too many.
-	Full, Unlisted atomic.Uint64
+	conns  connlimit.Counters
+	counts counts
 }
 
 // Listen opens the listener, and reads certificates and users.
@@ -161,7 +158,7 @@ func (s *Server) Serve(ctx context.Context) error {
 		HTTP2:       &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
 	}
 	defer context.AfterFunc(ctx, func() { srv.Close() })()
-	l := connlimit.New(s.listener, connlimit.Limits{Total: maxConns, Peer: maxConns / 2}, nil, &s.Conns)
+	l := connlimit.New(s.listener, connlimit.Limits{Total: maxConns, Peer: maxConns / 2}, nil, &s.conns)
 	var err error
 	if s.plain {
 		err = srv.Serve(l)

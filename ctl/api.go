@@ -15,6 +15,29 @@ type API struct {
 	Own bool `json:"own_certificate"`
 }
 
+// APICounts are numbers of the API's listener since the start.
+type APICounts struct {
+	Open                                int64  // connections now
+	Accepted, RefusedTotal, RefusedPeer uint64 // connections; refused by the limit of all, or of one address
+	Requests                            []APIRequests
+	// Full requests found too many others, Limited ones were beyond the limit of their user, and Foreign ones came from
+	// pages of other sites: all were refused.
+	Full, Limited, Foreign uint64
+	// Right credentials are those of users, Wrong ones of no user; a Busy one was not checked, as too many waited.
+	Right, Wrong, Busy uint64
+	Checks             uint64 // passwords that were hashed
+	// Entries that left full tables: of right passwords, of wrong ones, and of networks with failures.
+	RightEvicted, WrongEvicted, NetworksEvicted uint64
+	Unlisted                                    uint64 // refusals that the audit does not have, as there were too many
+}
+
+// APIRequests are requests of a family whose replies have a class of status.
+type APIRequests struct {
+	Family string // v1, ufm or other
+	Class  string // 2xx to 5xx
+	Count  uint64
+}
+
 func (s *Server) api(*http.Request) (any, error) {
 	if s.cfg.API == nil {
 		return nil, has(false, "API")

@@ -47,7 +47,13 @@ func (d *daemon) serveControl(ctx context.Context) error {
 			}
 			return &ctl.API{URL: served.URL(), Fingerprint: served.Fingerprint(), Own: served.OwnCertificate()}
 		},
-		Metrics: metrics.New(d.control, stats, d.log.dropped, d.logger).Serve,
+		Metrics: metrics.New(metrics.Config{Control: d.control, Stats: stats, LogDropped: d.log.dropped,
+			AuditDropped: changes.Dropped, Logger: d.logger, API: func() *ctl.APICounts {
+				if served == nil {
+					return nil
+				}
+				return served.Counts()
+			}}).Serve,
 	})
 	if served, err = d.openAPI(server, changes.Record); err != nil {
 		on.Close()

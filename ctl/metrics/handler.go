@@ -33,14 +33,23 @@ type Exporter struct {
 	logger   *slog.Logger
 }
 
-// New returns an Exporter of the manager behind the control server, whose counters are in
-// stats. dropped is the number of log lines that were not written.
-func New(control *server.Server, stats *ctl.Stats, dropped func() uint64, logger *slog.Logger) *Exporter {
-	e := &Exporter{registry: prometheus.NewRegistry(), view: control.View, totals: control.CounterTotals,
-		logger: logger}
+// Config of an Exporter. All functions are safe for concurrent use.
+type Config struct {
+	Control *server.Server
+	Stats   *ctl.Stats // of the control server
+	// LogDropped and AuditDropped are the numbers of lines that were not written.
+	LogDropped, AuditDropped func() uint64
+	API                      func() *ctl.APICounts // nil results: the API is not served
+	Logger                   *slog.Logger
+}
+
+// New returns an Exporter of the manager behind a control server.
+func New(cfg Config) *Exporter {
+	e := &Exporter{registry: prometheus.NewRegistry(), view: cfg.Control.View, totals: cfg.Control.CounterTotals,
+		logger: cfg.Logger}
 	e.registry.MustRegister(
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collectors.NewGoCollector(),
-		&collector{control, stats, dropped},
+		&collector{cfg},
 	)
 	return e
 }

@@ -71,7 +71,11 @@ func newExporter(v *view.View) *Exporter {
 	control.Notify(manager.TreeLoop{Links: 4, Text: "spines"})
 	control.Notify(
 		manager.Up{Summary: manager.Summary{Took: 1500 * time.Millisecond, Failures: 1, Cut: 2, Bad: 3, Longest: 5}})
-	e := New(control, new(ctl.Stats), func() uint64 { return 0 }, slog.New(slog.DiscardHandler))
+	none := func() uint64 { return 0 }
+	e := New(Config{Control: control, Stats: new(ctl.Stats), LogDropped: none, AuditDropped: none,
+		API: func() *ctl.APICounts {
+			return &ctl.APICounts{Open: 2, Requests: []ctl.APIRequests{{Family: "v1", Class: "2xx", Count: 7}}, Wrong: 3}
+		}, Logger: slog.New(slog.DiscardHandler)})
 	e.view = func() *view.View { return v }
 	e.totals = func(_ context.Context, wanted func(mad.GUID) bool) *perf.Totals { return totalsOf(v, wanted) }
 	e.registry.MustRegister(figures{

@@ -24,23 +24,19 @@ import (
 
 // collector collects the metrics of a manager. It describes none, since those that there
 // are depend on what the manager is doing.
-type collector struct {
-	control *server.Server
-	stats   *ctl.Stats // of the control server
-	dropped func() uint64
-}
+type collector struct{ Config }
 
 // Describe is prometheus.Collector's.
 func (*collector) Describe(chan<- *prometheus.Desc) {}
 
 // Collect is prometheus.Collector's.
 func (c *collector) Collect(to chan<- prometheus.Metric) {
-	s, st := sink(to), c.control.Status()
+	s, st := sink(to), c.Control.Status()
 	s.gauge("ibsm_info", "Version of the manager, and the routing engine that computed the present routes.", "version",
 		"engine")(1, st.Version, cmp.Or(st.Engine, "none"))
 	s.refused(st)
 	state := smp.SMState(0)
-	if shell := c.control.Manager(); shell != nil {
+	if shell := c.Control.Manager(); shell != nil {
 		stats := shell.Stats()
 		state = stats.State
 		s.manager(&stats)
@@ -51,14 +47,14 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 		s.registrations(shell.SARegistrations())
 		s.mirrored(shell.MirrorStats())
 		s.held(shell.Held)
-		if st, err := c.control.CongestionState(context.Background()); err == nil && st.Enabled {
+		if st, err := c.Control.CongestionState(context.Background()); err == nil && st.Enabled {
 			s.congestionControl(st)
 		}
-		if counters, err := c.control.CounterStatus(context.Background()); err == nil {
+		if counters, err := c.Control.CounterStatus(context.Background()); err == nil {
 			s.counters(counters)
 		}
 	}
-	if sub := c.control.Subnet(); sub != nil {
+	if sub := c.Control.Subnet(); sub != nil {
 		s.cabling(sub.Cabling())
 		s.security(sub.Security().Rules)
 	}
@@ -68,7 +64,7 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	for of := smp.NotActive; of <= smp.Master; of++ {
 		states(truth(of == state), of.String())
 	}
-	s.links(c.control)
+	s.links(c.Control)
 	if st.Sweep != nil {
 		s.lastSweep(st.Sweep)
 	}
@@ -81,16 +77,21 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 		float64(links))
 	if st.Subnet != nil {
 		s.subnet(st.Subnet)
-		if reg := c.control.Registry(); reg != nil {
+		if reg := c.Control.Registry(); reg != nil {
 			s.registered(reg.Counts())
 		}
 	}
-	if clients := c.control.ConsoleClients(); clients != nil {
+	if clients := c.Control.ConsoleClients(); clients != nil {
 		s.console(clients)
 	}
-	s.control(c.stats)
+	s.control(c.Stats)
+	if counts := c.API(); counts != nil {
+		s.api(counts)
+	}
 	s.counter("ibsm_log_lines_dropped_total", "Log lines dropped, because the log could not be written fast enough.")(
-		c.dropped())
+		c.LogDropped())
+	s.counter("ibsm_audit_lines_dropped_total",
+		"Lines of the audit dropped, because the file could not be written fast enough.")(c.AuditDropped())
 	s.counter("ibsm_events_total", "Events since the start; ibsmctl events shows the latest ones.")(st.Events)
 }
 
@@ -417,7 +418,7 @@ func (s sink) control(st *ctl.Stats) {
 		refused(c.Full.Load(), listener, "total")
 		refused(c.Crowded.Load(), listener, "peer")
 	}
-	s.counter("ibsm_ctl_requests_total", "Requests on the control socket and for metrics.")(st.Requests.Load())
+	s.counter("ibsm_ctl_requests_total", "Requests on the control socket, for metrics and over the API.")(st.Requests.Load())
 	s.counter("ibsm_ctl_errors_total", "Requests answered with an error.")(st.Errors.Load())
 	s.counter("ibsm_ctl_replies_cut_total", "Replies that the client did not read completely.")(st.Cut.Load())
 	s.gauge("ibsm_ctl_requests_waiting",
