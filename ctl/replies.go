@@ -46,8 +46,8 @@ func has(there bool, what string) error {
 	return fmt.Errorf("%w: this manager has no %s", ErrNotFound, what)
 }
 
-// fail replies with an error of the Source or of an invalid request.
-func (s *Server) fail(w http.ResponseWriter, err error) {
+// Fail replies with an error of a Source or of an invalid request.
+func (s *Server) Fail(w http.ResponseWriter, err error) {
 	status, reply := FailureOf(err)
 	s.reply(w, status, reply)
 }

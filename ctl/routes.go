@@ -58,7 +58,7 @@ func (s *Server) Routes() []Route {
 		all = append(all, of...)
 	}
 	for i := range all {
-		all[i].Fail = s.fail
+		all[i].Fail = s.Fail
 	}
 	return all
 }

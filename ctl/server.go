@@ -196,7 +196,7 @@ func (s *Server) handler(routes []Route, others bool) http.Handler {
 			if r.ContentLength != 0 {
 				w.Header().Set("Connection", "close")
 			}
-			s.fail(w, unknown(r))
+			s.Fail(w, unknown(r))
 		})
 	}
 	return m

@@ -10,6 +10,7 @@ import (
 
 	"ibsm/api"
 	"ibsm/api/audit"
+	"ibsm/api/openapi"
 	"ibsm/api/ufm"
 	"ibsm/api/users"
 	"ibsm/conf"
@@ -69,6 +70,11 @@ func (d *daemon) openAPI(control *ctl.Server, record func(*ctl.Audited)) (*api.S
 	}
 	cfg.Routes = slices.Concat(control.Routes(), ufm.New(ufm.Config{Partitions: d.control, Source: d.control,
 		Counters: d.control, SMConf: d.current.smConf, Tokens: tokens(cfg.Users), Logger: d.logger}).Routes())
+	description, err := openapi.Route(cfg.Routes, conf.Version, control.Fail)
+	if err != nil {
+		return nil, err
+	}
+	cfg.Routes = append(cfg.Routes, description)
 	server, err := api.Listen(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("api_addr: %w", err)

@@ -121,7 +121,8 @@ func (s *Server) appRoutes() []ctl.Route {
 func unservedRoutes() (all []ctl.Route) {
 	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete} {
 		all = append(all, ctl.Route{Method: method, Path: "/cloudx/{path...}", Right: rights.ReadOwn,
-			Does: "is not implemented: status 501", Handle: func(http.ResponseWriter, *http.Request) error {
+			Does: "is not implemented: status 501", Status: []int{http.StatusNotImplemented}, Reply: value(ctl.Failure{}),
+			Handle: func(http.ResponseWriter, *http.Request) error {
 				return fmt.Errorf("%w: networks of OpenStack are not kept here: use resources/pkeys", errNotImplemented)
 			}})
 	}
