@@ -53,6 +53,7 @@ var floors = []floor{
 	{packages: "ctl/history ctl/ctltest ctl/shape"},
 	{packages: "ctl/slurm ctl/draw"},
 	{packages: "ctl/kube"},
+	{packages: "ctl/profile", modules: "github.com/BurntSushi/toml"},
 	{packages: "ctl/server"},
 	{packages: "ctl/metrics",
 		modules: "github.com/klauspost/compress github.com/prometheus/client_golang github.com/prometheus/client_model github.com/prometheus/common"},
