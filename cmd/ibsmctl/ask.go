@@ -24,12 +24,14 @@ import (
 // asker is a verb that asks a manager, and the common options.
 type asker struct {
 	*ctl.Client
-	json   bool
-	names  names
-	socket string
-	mapped string    // the file of names
-	stdout io.Writer // of a verb of verbsOf
-	stderr io.Writer // nil for the completion of the shell
+	serverOptions
+	servers []*ctl.Client // of the subnet, if --server has several
+	json    bool
+	names   names
+	socket  string
+	mapped  string    // the file of names
+	stdout  io.Writer // of a verb of verbsOf
+	stderr  io.Writer // nil for the completion of the shell
 }
 
 // verbsOf returns what adds a verb to a command that has verbs of its own.
@@ -70,7 +72,9 @@ func (a *asker) asking(run func(ctx context.Context, args []string, stdout io.Wr
 	[]string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		a.stderr = cmd.ErrOrStderr()
-		if err := a.open(cmd.Context()); err != nil {
+		spec := cmd.Flag("fabric")
+		needless := spec != nil && spec.Changed // only names of nodes would be asked for
+		if err := a.open(cmd.Context()); err != nil && !(needless && errors.Is(err, ctl.ErrUnreachable)) {
 			return err
 		}
 		return run(cmd.Context(), args, cmd.OutOrStdout())
@@ -78,21 +82,39 @@ func (a *asker) asking(run func(ctx context.Context, args []string, stdout io.Wr
 }
 
 // open chooses the manager and gets the names of nodes: those of the file that was named, or else those that the
-// manager logs. The error is that the file cannot be read, or that the manager's process is stopped: a manager that
-// does not run is found by the first request.
-func (a *asker) open(ctx context.Context) (err error) {
-	a.Client = ctl.NewClient(socketOf(a.socket))
-	asked := make(chan names, 1)
-	go func() {
-		given := names{}
-		if ctl.All(ctx, a.Client, http.MethodGet, "/v1/names", nil, given.add) != nil {
-			given = nil // nobody runs there
-		}
-		asked <- given
-	}()
-	if a.names, err = a.awaitNames(asked); err != nil {
+// manager logs. The error is that the file cannot be read, that the manager's process is stopped, or that nobody
+// answers over the network: a socket at which no manager runs is found by the first request.
+func (a *asker) open(ctx context.Context) error {
+	if err := a.connect(ctx); err != nil {
 		return err
 	}
+	return a.getNames(ctx)
+}
+
+// getNames gets the names of nodes from the file, or from the manager that is chosen.
+func (a *asker) getNames(ctx context.Context) error {
+	type reply struct {
+		names
+		err error
+	}
+	asked := make(chan reply, 1)
+	go func() {
+		given := names{}
+		err := ctl.All(ctx, a.Client, http.MethodGet, "/v1/names", nil, given.add)
+		if err != nil {
+			given = nil // nobody runs there, or the user may not read them
+		}
+		asked <- reply{given, err}
+	}()
+	r, err := firstReply(a, asked)
+	if err != nil {
+		return err
+	}
+	if f := (*ctl.Failure)(nil); a.Remote() && r.err != nil && (!errors.As(r.err, &f) || f.Status == 0 ||
+		f.Status == http.StatusUnauthorized) {
+		return r.err // each further request would take as long
+	}
+	a.names = r.names
 	if file := cmp.Or(a.mapped, os.Getenv("IBSM_NODE_NAME_MAP")); file != "" {
 		given, text, err := readNames(file, cmp.Or[io.Writer](a.stderr, io.Discard))
 		if err != nil {
@@ -107,16 +129,19 @@ func (a *asker) open(ctx context.Context) (err error) {
 // stoppedPatience is how long the manager may take for its first reply before its process is looked at.
 const stoppedPatience = 2 * time.Second
 
-// awaitNames waits for the first reply of the manager, unless its process is stopped.
-func (a *asker) awaitNames(asked <-chan names) (names, error) {
+// firstReply waits for the first reply of the manager, unless its process is stopped.
+func firstReply[T any](a *asker, asked <-chan T) (given T, err error) {
 	for late := time.NewTimer(stoppedPatience); ; late.Reset(stoppedPatience) {
 		select {
-		case given := <-asked:
+		case given = <-asked:
 			late.Stop()
 			return given, nil
 		case <-late.C:
+			if a.Remote() {
+				continue
+			}
 			if pid, ok := stopped(a.Address()); ok {
-				return nil, cli.WithHint(fmt.Errorf("%s: the manager does not answer: process %d is stopped", a.Address(),
+				return given, cli.WithHint(fmt.Errorf("%s: the manager does not answer: process %d is stopped", a.Address(),
 					pid),
 					fmt.Sprintf("continue it with kill -CONT %d, or restart the manager", pid))
 			}
@@ -149,7 +174,7 @@ func (a *asker) value(ctx context.Context, path string, query url.Values, into a
 
 // explain adds to an error what a person can do about it.
 func (a *asker) explain(err error) error {
-	if !errors.Is(err, ctl.ErrUnreachable) {
+	if !errors.Is(err, ctl.ErrUnreachable) || a.Client == nil || a.Remote() {
 		return err
 	}
 	hint := "start a manager with ibsm --ctl_socket " + a.Address() + ", or select another socket with --socket or " +

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ibsm/ctl"
+	"ibsm/ctl/profile"
 )
 
 // Completion must not delay typing: a manager has completePatience to begin its answer, and
@@ -37,6 +38,22 @@ func (a *asker) completeNodeOption(cmd *cobra.Command) {
 		cobra.ShellCompDirective) {
 		return a.candidates(cmd.Context(), word, false), cobra.ShellCompDirectiveNoFileComp
 	})
+}
+
+// completeProfiles completes a list of profiles.
+func completeProfiles(_ *cobra.Command, _ []string, word string) (words []string, _ cobra.ShellCompDirective) {
+	file, err := profile.Read(profile.Usual())
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	before := word[:strings.LastIndex(word, ",")+1]
+	listed := strings.Split(before, ",")
+	for _, name := range file.Names() {
+		if strings.HasPrefix(before+name, word) && !slices.Contains(listed, name) {
+			words = append(words, before+name)
+		}
+	}
+	return words, cobra.ShellCompDirectiveNoFileComp
 }
 
 // candidates are the nodes that begin with a word, nil after an error or if the manager is slow.

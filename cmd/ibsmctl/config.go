@@ -44,7 +44,10 @@ Exit status: 0 success, 1 the file has errors or the files differ, 2 wrong usage
 	f.BoolVar(&c.toml, "toml", false, "default: in the format of ibsm.toml")
 	f.StringVarP(&c.output, "output", "o", "", "convert, default: write to `FILE` instead of standard output")
 	verb := a.verbsOf(cmd)
-	verb("check FILE", "report errors and warnings", 1, 1, func(ctx context.Context, files []string) error {
+	onFiles := func(use, short string, n int, do func(ctx context.Context, files []string) error) {
+		onHost(verb(use, short, n, n, do), "files")
+	}
+	onFiles("check FILE", "report errors and warnings", 1, func(ctx context.Context, files []string) error {
 		return c.check(ctx, files[0])
 	})
 	verb("show [FILE]", "settings that FILE changes or sets; without FILE the settings in force", 0, 1,
@@ -52,16 +55,19 @@ Exit status: 0 success, 1 the file has errors or the files differ, 2 wrong usage
 			if len(files) == 0 {
 				return c.showManager(ctx)
 			}
+			if c.server != "" {
+				return notRemote("ibsmctl config show FILE", "files")
+			}
 			return c.show(files[0])
 		})
-	verb("diff FILE FILE", "settings that differ between two files", 2, 2,
+	onFiles("diff FILE FILE", "settings that differ between two files", 2,
 		func(_ context.Context, files []string) error {
 			return c.diff(files[0], files[1])
 		})
-	verb("convert FILE", "the same settings in the other format", 1, 1, func(_ context.Context, files []string) error {
+	onFiles("convert FILE", "the same settings in the other format", 1, func(_ context.Context, files []string) error {
 		return c.convert(files[0])
 	})
-	verb("default", "all settings with comments", 0, 0, func(context.Context, []string) error {
+	onFiles("default", "all settings with comments", 0, func(context.Context, []string) error {
 		return c.write(conf.New(), c.toml)
 	})
 	cli.Takes(verb("reload", "make the manager reload its file", 0, 0, func(ctx context.Context, _ []string) error {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -28,34 +29,92 @@ Shows the stored events since the start of the manager, independent of its log l
 		if err != nil {
 			return a.explain(err)
 		}
-		last := from
-		each := func(e *ctl.Event) error {
-			if last > 0 && e.Seq > last+1 && !a.json {
-				fmt.Fprintf(stdout, "... %d events are no longer stored\n", e.Seq-last-1)
-			}
-			last = e.Seq
-			if e.Time.Before(at) {
-				return nil
-			}
-			if a.json {
-				return writeJSON(stdout, e)
-			}
-			_, err := fmt.Fprintln(stdout, eventLine(e))
-			return err
-		}
+		p := &eventPrinter{json: a.json, last: from, at: at, out: stdout}
 		if !*follow {
-			return a.explain(a.Events(ctx, from, each))
+			return a.explain(a.Events(ctx, from, p.print))
 		}
-		err = a.Follow(ctx, from, each)
+		return a.follow(ctx, p)
+	})
+	return c
+}
+
+// eventPrinter prints events.
+type eventPrinter struct {
+	json   bool
+	last   uint64    // the number of the last event
+	at     time.Time // earlier events are left out
+	newest time.Time // of an event
+	out    io.Writer
+	failed error // of out
+}
+
+func (p *eventPrinter) print(e *ctl.Event) error {
+	if p.last > 0 && e.Seq > p.last+1 && !p.json {
+		fmt.Fprintf(p.out, "... %d events are no longer stored\n", e.Seq-p.last-1)
+	}
+	p.last = e.Seq
+	if e.Time.Before(p.at) {
+		return nil
+	}
+	if e.Time.After(p.newest) {
+		p.newest = e.Time
+	}
+	if p.json {
+		p.failed = writeJSON(p.out, e)
+	} else {
+		_, p.failed = fmt.Fprintln(p.out, eventLine(e))
+	}
+	return p.failed
+}
+
+// follow prints events until ctx is done or the manager exits. Of several managers of a subnet it follows the one that
+// is master, from the time of the last event on.
+func (a *asker) follow(ctx context.Context, p *eventPrinter) error {
+	for {
+		err := a.followMaster(ctx, p)
+		f := (*ctl.Failure)(nil)
 		switch {
 		case ctx.Err() != nil:
 			return nil
+		case p.failed != nil:
+			return p.failed
+		case len(a.servers) > 1 && (!errors.As(err, &f) || f.Status == 0):
+			if err := a.awaitMaster(ctx); err != nil {
+				return err
+			}
+			p.last, p.at = 0, p.newest.Add(1) // numbers are a manager's own
 		case err == nil:
 			return errors.New("the manager has exited")
+		default:
+			return a.explain(err)
 		}
-		return a.explain(err)
-	})
-	return c
+	}
+}
+
+// followMaster prints events until another manager is master.
+func (a *asker) followMaster(ctx context.Context, p *eventPrinter) error {
+	var tasks sync.WaitGroup
+	defer tasks.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if len(a.servers) > 1 {
+		tasks.Go(func() {
+			tick := time.NewTicker(leaderPoll)
+			defer tick.Stop()
+			for {
+				select {
+				case <-ctx.Done():
+					return
+				case <-tick.C:
+					if a.successor(ctx) != nil {
+						cancel()
+						return
+					}
+				}
+			}
+		})
+	}
+	return a.Follow(ctx, p.last, p.print)
 }
 
 // start is the number of the event to begin after, and the time of the earliest event; zero for any.

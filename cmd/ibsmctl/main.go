@@ -29,13 +29,13 @@ func run(args []string, stdout, stderr io.Writer) int {
 // managerHint is what a manager said to do about an error.
 func managerHint(err error) string {
 	if f := (*ctl.Failure)(nil); errors.As(err, &f) {
-		return f.Hint
+		return credentialHint(f)
 	}
 	return ""
 }
 
 // common are the options of every verb that queries a manager.
-var common = []string{"socket", "json", "node-name-map"}
+var common = []string{"socket", "server", "ca", "fingerprint", "token-file", "json", "node-name-map"}
 
 // program is the command line of ibsmctl.
 func program() *cobra.Command {
@@ -45,7 +45,10 @@ func program() *cobra.Command {
 		Args: elsewhere,
 		Long: `
 ibsmctl shows the state of a running ibsm and controls it. ibsmctl VERB --help describes a verb.
---socket, --json and --node-name-map apply to every verb that queries a manager.
+--socket, --server, --json and --node-name-map apply to every verb that queries a manager. With
+--server it asks managers on other hosts over HTTPS; profiles for it are in the file that
+IBSMCTL_PROFILES names, or in ~/.config/ibsmctl.toml, or in /etc/ibsm/ibsmctl.toml. docs/api.md
+describes them.
 
 Exit status: 0 success, 1 failure, 2 wrong usage.`,
 		Example: `  ibsmctl status
@@ -53,10 +56,12 @@ Exit status: 0 success, 1 failure, 2 wrong usage.`,
   ibsmctl why leaf-01:7
   ibsmctl path node1 0x0002c90300000001
   ibsmctl events --follow
+  ibsmctl --server https://sm1:8443,https://sm2:8443 --token-file token status
 `}
 	f := root.PersistentFlags()
 	f.StringVar(&a.socket, "socket", "",
 		"control socket at `PATH` (default: IBSM_SOCKET, or /run/ibsm/ibsm.sock; if instances run, the only one in /run/ibsm, or the master's)")
+	a.serverOptions.add(root)
 	f.BoolVar(&a.json, "json", false, "print the result as JSON; docs/ctl.md describes the manager's replies")
 	f.StringVar(&a.mapped, "node-name-map", "",
 		"node names from `FILE` in OpenSM's format: lines of GUID \"name\" (default: IBSM_NODE_NAME_MAP, or else the names that the manager logs)")
@@ -66,8 +71,8 @@ Exit status: 0 success, 1 failure, 2 wrong usage.`,
 		newCongestionControl(a),
 		newSweep(a), newCapture(a), newReroute(a), newPlan(a), newDrain(a), newUndrain(a), newRoutes(a), newRails(a),
 		newTopology(a), newDraw(a), newDump(a), newLogLevel(a), newConfig(a), newPartitions(a), newPortGroups(a),
-		newQoS(a), newVPorts(a), newSecurity(a), newAPI(a), newState(a), newMigrate(a),
-		newEvents(a),
+		newQoS(a), onHost(newVPorts(a), "a port"), newSecurity(a), newAPI(a), onHost(newState(a), "state stores"),
+		onHost(newMigrate(a), "programs and files"), newEvents(a),
 		cli.Takes(newCompletion()), cli.Takes(newManual()))
 	cli.Prepare(root, conf.Version)
 	return root

@@ -141,7 +141,7 @@ func TestBashCompletion(t *testing.T) {
 	lines["ibsmctl why od"] = `odd\ name`
 	lines["ibsmctl links --node=spine-02"] = "spine-02"
 	lines["ibsmctl dump --format=slurm-"] = "slurm-block slurm-yaml"
-	lines["ibsmctl draw --colour load --"] = "--fabric --help --json --node-name-map --output --socket"
+	lines["ibsmctl draw --colour load --"] = "--ca --fabric --fingerprint --help --json --node-name-map --output --server --socket --token-file"
 	for line, want := range lines {
 		ask := exec.Command(madtest.Need(t, "bash"), "--norc", "-c", `
 			source "$1"

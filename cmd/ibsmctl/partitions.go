@@ -37,16 +37,17 @@ type partitionsCommand struct {
 
 func newPartitions(a *asker) *cobra.Command {
 	c := &partitionsCommand{asker: a}
-	cmd := &cobra.Command{Use: "partitions VERB [OPTION]... [ARGUMENT]...",
+	cmd := &cobra.Command{Use: "partitions [VERB] [OPTION]... [ARGUMENT]...",
 		Short: "check, show, edit and apply partitions.conf, and put partitions beside it",
 		Long: `
 Checks, shows and edits partitions.conf, and applies it to the running manager. If a manager
 runs, check also reports conflicts with the subnet.
 
-list, put, rm, set with --add and --remove, show NAME, undo CHANGE and export --callers are about
-partitions that the manager stores beside the file, as programs put them: no file is edited, and
-nothing has to be applied. The file takes precedence. Their MEMBER is a port GUID or a host name,
-full unless =limited or =both follows, and ,index0 puts the P_Key at index 0. put makes the
+list, the default, shows all partitions; with --server and several profiles it shows a line for
+each subnet. put, rm, set with --add and --remove, show NAME, undo CHANGE and export --callers are
+about partitions that the manager stores beside the file, as programs put them: no file is edited,
+and nothing has to be applied. The file takes precedence. Their MEMBER is a port GUID or a host
+name, full unless =limited or =both follows, and ,index0 puts the P_Key at index 0. put makes the
 partition have these members and options and no others; with --file FILE it sends FILE, in the
 JSON of the control protocol, and - is standard input.
 
@@ -80,6 +81,10 @@ Exit status: 0 success, 1 the file has errors or the change is refused, 2 wrong 
 	f.StringVar(&c.node, "node", "", "show without FILE: the ports of `NODE` only; list: its partitions")
 	f.DurationVar(&c.wait, "wait", time.Minute, "apply: wait at most `TIME`; show NAME: wait until the ports have the P_Key")
 	c.callerOptions(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		c.stdout, c.stderr = cmd.OutOrStdout(), cmd.ErrOrStderr()
+		return c.list(cmd.Context(), nil)
+	}
 	a.completeNodeOption(cmd)
 	c.addVerbs(cmd)
 	return cmd
@@ -151,7 +156,7 @@ func (c *partitionsCommand) onFile(do func(ctx context.Context) error) func(ctx 
 			c.file = rest[0]
 		}
 		if c.file == "" {
-			if c.file, err = partitionFile(ctx, c.socket); err != nil {
+			if c.file, err = c.partitionFile(ctx); err != nil {
 				return err
 			}
 		}
@@ -197,7 +202,11 @@ func (c *partitionsCommand) check(ctx context.Context) error {
 			add("warning", e)
 		}
 	}
-	findings = append(findings, fabricFindings(ctx, c.socket, f, findings)...)
+	more, err := c.fabricFindings(ctx, f, findings)
+	if err != nil {
+		return err
+	}
+	findings = append(findings, more...)
 	dangers := slices.ContainsFunc(findings, func(f ctl.Finding) bool { return f.Severity == "danger" })
 	worse := 0 // than notes
 	for _, e := range findings {

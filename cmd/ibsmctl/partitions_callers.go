@@ -10,6 +10,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -174,15 +175,23 @@ func (c *partitionsCommand) changeBy(ctx context.Context, method, name string, t
 	return c.print(done, &out)
 }
 
-// list prints all partitions.
+// listQuery is the query of list.
+func (c *partitionsCommand) listQuery() url.Values {
+	if guid, err := mad.ParseGUID(c.node); err == nil && strings.HasPrefix(c.node, "0x") {
+		return query("guid", guid.String())
+	}
+	return query("host", c.node)
+}
+
+// list prints all partitions, or those of several subnets in a line each.
 func (c *partitionsCommand) list(ctx context.Context, _ []string) error {
+	if all, err := c.profiles(); err == nil && len(all) > 1 {
+		return c.partitionsOfEach(ctx, all)
+	}
 	if err := c.open(ctx); err != nil {
 		return err
 	}
-	q := query("host", c.node)
-	if guid, err := mad.ParseGUID(c.node); err == nil && strings.HasPrefix(c.node, "0x") {
-		q = query("guid", guid.String())
-	}
+	q := c.listQuery()
 	if c.json {
 		return c.copy(ctx, http.MethodGet, "/v1/partition", q, c.stdout)
 	}

@@ -37,14 +37,16 @@ func (c *partitionsCommand) history(ctx context.Context, _ []string) error {
 	if err != nil {
 		return c.explain(err)
 	}
-	if c.file == "" {
-		if c.file, err = partitionFile(ctx, c.socket); err != nil {
+	if c.file == "" && !c.Remote() { // the versions of another host's file are there
+		if c.file, err = c.partitionFile(ctx); err != nil {
 			return err
 		}
 	}
-	list, err := versions(c.file)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
+	var list []version
+	if c.file != "" {
+		if list, err = versions(c.file); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
 	}
 	for i, v := range list {
 		info, err := os.Stat(v.name)

@@ -26,20 +26,24 @@ const checkPatience = 10 * time.Second
 
 // partitionFile is the file to work with where none is named: that of a running manager,
 // so that what is edited is what apply brings into force.
-func partitionFile(ctx context.Context, socket string) (string, error) {
+func (a *asker) partitionFile(ctx context.Context) (string, error) {
 	key := conf.PartitionConfigFile.Key()
-	named := cmp.Or(socket, os.Getenv(ctl.SocketEnv))
-	client := ctl.NewClient(socketOf(socket))
-	defer client.Close()
+	named := cmp.Or(a.socket, os.Getenv(ctl.SocketEnv))
 	ctx, cancel := context.WithTimeout(ctx, checkPatience)
 	defer cancel()
+	if err := a.connect(ctx); err != nil {
+		return "", err
+	}
+	if a.Remote() {
+		return "", a.notHere("partition file")
+	}
 	all := &ctl.Configuration{}
-	if err := client.Get(ctx, "/v1/config", nil, all); err != nil {
+	if err := a.Get(ctx, "/v1/config", nil, all); err != nil {
 		if others, _ := sockets(filepath.Dir(ctl.DefaultSocket)); named == "" && errors.Is(err, ctl.ErrUnreachable) &&
 			others == nil {
 			return conf.UsualFile(key.Default, conf.Environment{ReadFile: os.ReadFile}), nil
 		}
-		return "", cli.WithHint(fmt.Errorf("cannot ask the manager for its partition file: %s: %w", client.Address(), err),
+		return "", cli.WithHint(fmt.Errorf("cannot ask the manager for its partition file: %s: %w", a.Address(), err),
 			"select the file with --file")
 	}
 	for _, s := range all.Settings {
@@ -75,11 +79,7 @@ func (c *partitionsCommand) apply(ctx context.Context, _ []string) error {
 	if plan.file.Dangerous {
 		return dangerous(plan.file.Name)
 	}
-	file, err := partitionFile(ctx, c.socket) // with an absolute path
-	if err == nil {
-		err = keepEdited(file)
-	}
-	if err != nil {
+	if err := c.keepApplied(ctx); err != nil {
 		fmt.Fprintln(c.stderr, "ibsmctl: the file's previous version was not saved:", err)
 	}
 	from := time.Now()
@@ -106,6 +106,18 @@ func (c *partitionsCommand) apply(ctx context.Context, _ []string) error {
 		case <-tick.C:
 		}
 	}
+}
+
+// keepApplied saves the version of the manager's file that is applied, if it is on this host.
+func (c *partitionsCommand) keepApplied(ctx context.Context) error {
+	if c.Remote() {
+		return nil
+	}
+	file, err := c.partitionFile(ctx) // with an absolute path
+	if err != nil {
+		return err
+	}
+	return keepEdited(file)
 }
 
 // diff shows what a file would change.
@@ -259,14 +271,22 @@ func (c *partitionsCommand) showRunning(ctx context.Context) error {
 }
 
 // fabricFindings are what a manager, if one answers, adds to those about the file alone.
-func fabricFindings(ctx context.Context, socket string, f *partitions.File, known []ctl.Finding) (found []ctl.Finding) {
-	client := ctl.NewClient(socketOf(socket))
-	defer client.Close()
+func (a *asker) fabricFindings(ctx context.Context, f *partitions.File, known []ctl.Finding) (found []ctl.Finding,
+	err error) {
 	ctx, cancel := context.WithTimeout(ctx, checkPatience)
 	defer cancel()
+	if err := a.connect(ctx); err != nil {
+		return nil, err
+	}
 	rows := &partitionRows{named: f.Name}
-	if f.Src == "" || client.PlanPartitions(ctx, []byte(f.Src), rows.add) != nil {
-		return nil
+	if f.Src == "" {
+		return nil, nil
+	}
+	if err := a.PlanPartitions(ctx, []byte(f.Src), rows.add); err != nil {
+		if a.Remote() { // which was asked for
+			return nil, err
+		}
+		return nil, nil
 	}
 	said := map[ctl.Finding]bool{}
 	for _, k := range known {
@@ -277,5 +297,5 @@ func fabricFindings(ctx context.Context, socket string, f *partitions.File, know
 			found = append(found, r)
 		}
 	}
-	return found
+	return found, nil
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -52,16 +51,23 @@ file of the running manager, or /etc/opensm/qos-policy.conf.`
 }
 
 // runningFile is the file that a key of the running manager names, or the default one.
-func runningFile(ctx context.Context, a *asker, key *conf.Key) string {
+func runningFile(ctx context.Context, a *asker, key *conf.Key) (string, error) {
+	err := a.open(ctx)
+	switch {
+	case a.Client == nil:
+		return "", err
+	case a.Remote():
+		return "", a.notHere(key.Name)
+	}
 	var running struct{ Settings []ctl.Setting }
-	if a.open(ctx) == nil && a.Get(ctx, "/v1/config", nil, &running) == nil {
+	if err == nil && a.Get(ctx, "/v1/config", nil, &running) == nil {
 		for _, s := range running.Settings {
 			if s.Key == key.Name {
-				return s.Value
+				return s.Value, nil
 			}
 		}
 	}
-	return key.Default
+	return key.Default, nil
 }
 
 // readQoS reads a file, which may name groups of another one.
@@ -82,7 +88,10 @@ func (c *qosCommand) read(ctx context.Context, name string) (policy *qos.Policy,
 	if len(errors) == 0 || err != nil {
 		return policy, src, errors, warnings, err
 	}
-	file := runningFile(ctx, c.asker, conf.PortGroupsFile.Key())
+	file, unread := runningFile(ctx, c.asker, conf.PortGroupsFile.Key())
+	if unread != nil {
+		return policy, src, errors, warnings, nil
+	}
 	text, unread := readUpTo(file, policyfile.MaxFile+1)
 	groups, _, _ := portgroups.Parse(file, text)
 	if unread != nil || len(groups) == 0 {
@@ -93,11 +102,13 @@ func (c *qosCommand) read(ctx context.Context, name string) (policy *qos.Policy,
 
 // check prints what is wrong, each with its line.
 func (c *qosCommand) check(ctx context.Context, args []string) error {
-	name := ""
+	var name string
+	var err error
 	if len(args) > 0 {
 		name = args[0]
+	} else if name, err = runningFile(ctx, c.asker, conf.QoSPolicyFile.Key()); err != nil {
+		return err
 	}
-	name = cmp.Or(name, runningFile(ctx, c.asker, conf.QoSPolicyFile.Key()))
 	_, src, errors, warnings, err := c.read(ctx, name)
 	if err != nil {
 		return err

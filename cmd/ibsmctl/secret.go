@@ -21,10 +21,10 @@ import (
 func addSecretVerbs(cmd *cobra.Command) {
 	var from string
 	verb := func(use, short, long string, do func(cmd *cobra.Command, file string) error) *cobra.Command {
-		v := cli.Takes(&cobra.Command{Use: use, Short: short, Long: long, Args: cli.Args(1, 1),
+		v := onHost(cli.Takes(&cobra.Command{Use: use, Short: short, Long: long, Args: cli.Args(1, 1),
 			RunE: func(cmd *cobra.Command, args []string) error {
 				return do(cmd, args[0])
-			}})
+			}}), "a secret")
 		cmd.AddCommand(v)
 		return v
 	}

@@ -23,26 +23,40 @@ func newStatus(a *asker) *cobra.Command {
 Shows the state of the manager, the result of its last heavy sweep, a summary of the
 subnet, and the subnet managers in it. With --wait it first waits until the manager is running
 and has either completed a heavy sweep as master or become a standby. The exit status is 1 if
-this takes longer than TIME.`}
+this takes longer than TIME. With --server and several profiles it shows a line for each subnet;
+the exit status is 1 if one does not answer.`}
 	wait := c.Flags().Duration("wait", 0, "wait at most `TIME` for the manager, or 1m if no TIME is given")
 	c.Flags().Lookup("wait").NoOptDefVal = "1m"
-	c.RunE = a.asking(func(ctx context.Context, args []string, stdout io.Writer) error {
-		if *wait > 0 {
-			if err := a.await(ctx, *wait, func() string { return socketOf(a.socket) }); err != nil {
-				return err
-			}
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		ctx := cmd.Context()
+		a.stderr = cmd.ErrOrStderr()
+		all, err := a.profiles()
+		switch {
+		case err != nil:
+			return err
+		case len(all) > 1 && *wait > 0:
+			return cli.UsageError("--wait waits for one subnet", "")
+		case len(all) > 1:
+			return a.statusOfEach(ctx, all, cmd.OutOrStdout())
+		case *wait > 0:
+			err = a.await(ctx, *wait, a.open)
+		default:
+			err = a.open(ctx)
 		}
-		return a.status(ctx, args, stdout)
-	})
+		if err != nil {
+			return err
+		}
+		return a.status(ctx, cmd.OutOrStdout())
+	}
 	return c
 }
 
 // awaitPoll is how often --wait asks.
 const awaitPoll = 100 * time.Millisecond
 
-// await waits until the manager runs and has come up, as master or standby. While nobody answers, choose selects the
-// socket anew: an instance may start later.
-func (a *asker) await(ctx context.Context, most time.Duration, choose func() string) error {
+// await waits until the manager runs and has come up, as master or standby. While nobody answers, open chooses the
+// manager anew: an instance may start later, and another manager may become master.
+func (a *asker) await(ctx context.Context, most time.Duration, open func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	tick := time.NewTicker(awaitPoll)
@@ -50,7 +64,10 @@ func (a *asker) await(ctx context.Context, most time.Duration, choose func() str
 	reason := errors.New("it has not answered")
 	for {
 		st := &ctl.Status{}
-		err := a.Get(ctx, "/v1/status", nil, st)
+		err := open(ctx)
+		if err == nil {
+			err = a.Get(ctx, "/v1/status", nil, st)
+		}
 		switch {
 		case ctx.Err() != nil:
 		// NOT-ACTIVE is also the state before the first sweep
@@ -62,11 +79,6 @@ func (a *asker) await(ctx context.Context, most time.Duration, choose func() str
 			return a.explain(err)
 		default:
 			reason = a.explain(err)
-			if path := choose(); path != a.Address() {
-				a.Close()
-				a.Client = ctl.NewClient(path)
-				continue
-			}
 		}
 		select {
 		case <-ctx.Done():
@@ -76,7 +88,7 @@ func (a *asker) await(ctx context.Context, most time.Duration, choose func() str
 	}
 }
 
-func (a *asker) status(ctx context.Context, _ []string, stdout io.Writer) error {
+func (a *asker) status(ctx context.Context, stdout io.Writer) error {
 	st := &ctl.Status{}
 	if shown, err := a.value(ctx, "/v1/status", nil, st, stdout); shown || err != nil {
 		return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/http"
@@ -32,24 +33,26 @@ func TestAwaitSocket(t *testing.T) {
 	usual, instance, other := filepath.Join(dir, "ibsm.sock"), filepath.Join(dir, "1.sock"),
 		filepath.Join(dir, "2.sock")
 	asked := 0
-	a := &asker{Client: ctl.NewClient(usual)}
-	err := a.await(t.Context(), time.Minute, func() string {
-		if asked++; asked == 2 {
+	a := &asker{}
+	err := a.await(t.Context(), time.Minute, func(context.Context) error {
+		if asked++; asked == 3 {
 			answersAt(t, instance)
 		}
-		return chooseSocket(usual)
+		a.Client = ctl.NewClient(chooseSocket(usual))
+		return nil
 	})
 	if err != nil || a.Address() != instance {
 		t.Errorf("none was named: %v at %s", err, a.Address())
 	}
-	asked, a = 0, &asker{Client: ctl.NewClient(other)}
-	err = a.await(t.Context(), time.Minute, func() string {
-		if asked++; asked == 2 {
+	asked, a = 0, &asker{}
+	err = a.await(t.Context(), time.Minute, func(context.Context) error {
+		if asked++; asked == 3 {
 			answersAt(t, other)
 		}
-		return socketOf(other)
+		a.Client = ctl.NewClient(socketOf(other))
+		return nil
 	})
-	if err != nil || a.Address() != other || asked != 2 {
+	if err != nil || a.Address() != other || asked != 3 {
 		t.Errorf("one was named: %v at %s, asked %d times", err, a.Address(), asked)
 	}
 }

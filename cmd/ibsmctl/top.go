@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -15,8 +17,11 @@ import (
 	"ibsm/ctl"
 )
 
-// leastInterval is the shortest time between two looks.
-const leastInterval = 500 * time.Millisecond
+// leastInterval is the shortest time between two looks, and lookPatience how long one may take over the network.
+const (
+	leastInterval = 500 * time.Millisecond
+	lookPatience  = 10 * time.Second
+)
 
 func newTop(a *asker) *cobra.Command {
 	c := &cobra.Command{Use: "top [OPTION]...", Short: "live activity of a manager, full screen", Args: cli.Args(0, 0),
@@ -61,21 +66,49 @@ type watcher struct {
 	raw      []byte // the manager's reply, with --json
 }
 
-// look asks the manager.
+// look asks the manager, or of several managers another one that has become master.
 func (w *watcher) look(ctx context.Context) error {
-	if w.json {
-		body, err := w.Open(ctx, http.MethodGet, "/v1/activity", nil)
-		if err != nil {
-			return err
+	now, err := w.activity(ctx)
+	if len(w.servers) > 1 && (err != nil || now.Status.State != "MASTER") {
+		if next := w.successor(ctx); next != nil {
+			w.view.takeover = time.Now().Format(time.TimeOnly) + " " + w.ask(next)
+			w.view.events = nil
+			if w.json {
+				fmt.Fprintln(w.stderr, "ibsmctl:", w.view.takeover)
+			}
+			now, err = w.activity(ctx)
 		}
-		defer body.Close()
-		w.raw, err = io.ReadAll(body)
+	}
+	if err != nil || w.json {
 		return err
+	}
+	return w.lookAt(ctx, now)
+}
+
+// activity asks for the counters, and with --json keeps the reply.
+func (w *watcher) activity(ctx context.Context) (*ctl.Activity, error) {
+	if w.Remote() { // a host that is gone must not hold up the screen
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, lookPatience)
+		defer cancel()
 	}
 	now := &ctl.Activity{}
-	if err := w.Get(ctx, "/v1/activity", nil, now); err != nil {
-		return err
+	if !w.json {
+		return now, w.Get(ctx, "/v1/activity", nil, now)
 	}
+	body, err := w.Open(ctx, http.MethodGet, "/v1/activity", nil)
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	if w.raw, err = io.ReadAll(body); err != nil {
+		return nil, err
+	}
+	return now, json.Unmarshal(w.raw, now)
+}
+
+// lookAt asks for what belongs to the counters.
+func (w *watcher) lookAt(ctx context.Context, now *ctl.Activity) error {
 	var generations []ctl.Generation
 	err := ctl.All(ctx, w.Client, http.MethodGet, "/v1/generations", nil, func(g *ctl.Generation) error {
 		generations = append(generations, *g)
@@ -116,11 +149,28 @@ func (w *watcher) inLines(ctx context.Context, once bool) error {
 			return nil
 		case <-time.After(w.interval):
 		}
-		if err := w.look(ctx); err != nil {
+		if err := w.lookThrough(ctx); err != nil {
 			if ctx.Err() != nil {
 				return nil
 			}
 			return err
+		}
+	}
+}
+
+// lookThrough is look, but of several managers waits until one is master.
+func (w *watcher) lookThrough(ctx context.Context) error {
+	for began := time.Now(); ; {
+		err := w.look(ctx)
+		f := (*ctl.Failure)(nil)
+		if err == nil || len(w.servers) < 2 || time.Since(began) > takeoverPatience ||
+			errors.As(err, &f) && f.Status != 0 {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(takeoverPoll):
 		}
 	}
 }

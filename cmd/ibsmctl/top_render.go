@@ -64,6 +64,9 @@ func (v *topView) head() []line {
 	for _, text := range st.Troubles() {
 		lines = append(lines, line{text, alarm})
 	}
+	if v.takeover != "" {
+		lines = append(lines, line{v.takeover, alarm})
+	}
 	lines = append(lines, line{title, reverse})
 	if st.Waiting != "" {
 		lines = append(lines, line{"waiting  " + st.Waiting, alarm})

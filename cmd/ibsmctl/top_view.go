@@ -47,6 +47,7 @@ type topView struct {
 	order       order
 	paused      bool
 	trouble     string // why there is no newer answer; "" for none
+	takeover    string // that another manager is asked since; "" for none
 }
 
 // topEvents is how many events are held to be shown.

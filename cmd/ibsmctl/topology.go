@@ -58,7 +58,7 @@ Exit status: 0 all cables are as planned, 1 failure or cables differ, 2 wrong us
 	verb := c.verbsOf(cmd)
 	verb("learn", "write the cables of the subnet as a plan", 0, 0, c.learn)
 	verb("check [PLAN]", "compare the subnet with a plan", 0, 1, c.check)
-	verb("diff PLAN OTHER", "compare a file with a plan", 2, 2, c.diff)
+	onHost(verb("diff PLAN OTHER", "compare a file with a plan", 2, 2, c.diff), "files")
 	return cmd
 }
 

@@ -21,9 +21,14 @@ func newWhy(a *asker) *cobra.Command {
 	var ask pathOptions
 	cmd := &cobra.Command{Use: "why [OPTION]... [PORT [OTHER]]",
 		Short: "why a port is not Active, or does not reach another", Args: cli.Args(0, 2),
-		RunE: a.asking(func(ctx context.Context, args []string, stdout io.Writer) error {
-			return a.why(ctx, args, &ask, stdout)
-		}), ValidArgsFunction: a.completeNodes(2), Long: `
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if all, err := a.profiles(); err == nil && len(all) > 1 {
+				return a.whyOfEach(cmd.Context(), all, args, &ask, cmd.OutOrStdout())
+			}
+			return a.asking(func(ctx context.Context, args []string, stdout io.Writer) error {
+				return a.why(ctx, args, &ask, stdout)
+			})(cmd, args)
+		}, ValidArgsFunction: a.completeNodes(2), Long: `
 Explains why a port is not Active or, with two ports, why the first does not reach the
 second, and gives advice. Without arguments it lists the ports that are not Active, grouped by
 reason, sick links, problems of the manager's own port, and rejected multicast joins.
@@ -37,7 +42,8 @@ The options are fields of the request. With --json only the path is printed then
 
 PORT is a LID (17 or 0x11), a GUID of a port or node (0x and more than four digits), a GID,
 a node name, which stands for all its ports, or NODE:PORT.
-The exit status does not depend on the diagnosis: it is 0.`}
+The exit status does not depend on the diagnosis: it is 0. With --server and several profiles it
+shows a block for each subnet; the exit status is 1 if one does not answer, or none has PORT.`}
 	f := cmd.Flags()
 	f.StringVar(&ask.serviceID, "service-id", "", "service `ID` of the request, a 64-bit number")
 	f.StringVar(&ask.pkey, "pkey", "", "P_Key `KEY` of the request, such as 0x8001")
