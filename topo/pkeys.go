@@ -156,12 +156,12 @@ func (n *Node) PKeyTableSize(num uint8) int {
 // written.
 func PKeyBlocks(size int) int { return (size + smp.PKeysPerBlock - 1) / smp.PKeysPerBlock }
 
-// MayTalk reports whether two ports share a P_Key, at least one of them as a full member
+// MayTalk reports whether two ends share a P_Key, at least one of them as a full member
 // (IBA 10.9.3). A port may talk to itself. For external ports of a switch its port 0
 // counts. A table that is not known hides nothing.
-func (t *Topo) MayTalk(a, b PortIdx) bool {
+func (t *Topo) MayTalk(a, b EndIdx) bool {
 	a, b = t.EndPort(a), t.EndPort(b)
-	x, y := t.Ports[a].PKeys, t.Ports[b].PKeys
+	x, y := t.EndPKeys(a), t.EndPKeys(b)
 	if a == b || x == nil || y == nil {
 		return true
 	}
@@ -169,10 +169,9 @@ func (t *Topo) MayTalk(a, b PortIdx) bool {
 	return ok
 }
 
-// EndPort is the port that owns the LID for a port: of a switch port 0, else the port
-// itself.
-func (t *Topo) EndPort(p PortIdx) PortIdx {
-	if t.IsSwitchPort(p) {
+// EndPort is the end that a port belongs to: of a switch port 0, else the port itself. A vPort is an end.
+func (t *Topo) EndPort(p EndIdx) EndIdx {
+	if t.VPortOf(p) == None && t.IsSwitchPort(p) {
 		return t.Nodes[t.Ports[p].Node].First
 	}
 	return p

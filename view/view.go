@@ -58,6 +58,8 @@ type Subnet struct {
 	SAKey         uint64
 	Trust         Trust
 	RespTimeValue uint8 // 4.096 us x 2^n, of our ClassPortInfo
+	// VPortHopLimit is the HopLimit of paths with a vPort at either end; at least 1 is answered.
+	VPortHopLimit uint8
 	// MaxRate is the highest rate code that the SA chooses; 0 for all. See path.LimitRate.
 	MaxRate mad.Rate
 	// NoMulticast says that there are no groups, and so no multicast routes.
@@ -88,4 +90,15 @@ type SM struct {
 	Priority uint8 // 0..15
 	State    uint8 // as SMInfo.SMState
 	ActCount uint32
+}
+
+// EndOfLID is the port with a LID, or the vPort of which it is the own one, or None.
+func (v *View) EndOfLID(lid mad.LID) topo.EndIdx {
+	p := v.LIDs.PortOf(lid)
+	if p == topo.None && v.Topo.VPorts != nil {
+		if at := v.Topo.VPorts.OfLID(lid); at != topo.None && v.Topo.VPorts.List[at].Up() {
+			return v.Topo.EndOf(at)
+		}
+	}
+	return p
 }

@@ -21,7 +21,7 @@ type agreed struct {
 // it wants or the partition's.
 func (f *Finder) agree(q *query, src, dst topo.PortIdx) (a agreed) {
 	if f.policy != nil {
-		_, a.level = f.policy.Match(q.matched(src, dst))
+		_, a.level = f.policy.Match(q.matched(f, src, dst))
 	}
 	partition := mad.PKey(0)
 	switch {
@@ -68,6 +68,9 @@ func (f *Finder) allowsSource(q *query, src topo.PortIdx, slid mad.LID) bool {
 	if level == nil || level.PathBits == nil || q.src.lid != 0 {
 		return true
 	}
+	if f.isVPort(src) { // it has one LID
+		return true
+	}
 	base, count := f.view.LIDs.Base[src], mad.LID(f.view.LIDs.Count(src))
 	if level.PathBits.Has(uint64(slid - base)) {
 		return true
@@ -81,9 +84,10 @@ func (f *Finder) allowsSource(q *query, src topo.PortIdx, slid mad.LID) bool {
 }
 
 // matched is what rules are about in the request.
-func (q *query) matched(src, dst topo.PortIdx) *qos.Request {
+func (q *query) matched(f *Finder, src, dst topo.EndIdx) *qos.Request {
 	q.match = qos.Request{
-		Source: src, Destination: dst, ServiceID: q.want.ServiceID(), Class: q.want.QoSClass(), PKey: q.want.PKey(),
+		Source: f.physical(src), Destination: f.physical(dst), ServiceID: q.want.ServiceID(),
+		Class: q.want.QoSClass(), PKey: q.want.PKey(),
 		HasServiceID: q.comps.Has(bothServiceID), HasClass: q.comps.Has(sarec.PathQoSClass),
 		HasPKey: q.comps.Has(sarec.PathPKey),
 	}

@@ -41,12 +41,12 @@ const (
 // takes a short time.
 func (f *Finder) Decide(src, dst topo.PortIdx, want *sarec.PathRecord, comps mad.ComponentMask) (d Decision) {
 	q := query{from: src, want: want, comps: comps}
-	slid, dlid := f.view.LIDs.Base[src], f.view.LIDs.Base[dst]
+	slid, dlid := f.lidOf(src), f.lidOf(dst)
 	if f.policy != nil {
-		d.Rule, d.Level = f.policy.Match(q.matched(src, dst))
+		d.Rule, d.Level = f.policy.Match(q.matched(f, src, dst))
 	}
 	a := f.agree(&q, src, dst)
-	routed := f.routed(&q, a, slid, dlid)
+	routed := f.routed(&q, a, f.routeLID(src, slid), f.routeLID(dst, dlid))
 	d.SL = routed.sl
 	listed := d.Level != nil && d.Level.PKeys != nil
 	switch {
@@ -70,7 +70,7 @@ func (f *Finder) Decide(src, dst topo.PortIdx, want *sarec.PathRecord, comps mad
 func (f *Finder) decideRoute(d *Decision, src, dst topo.PortIdx, dlid mad.LID) {
 	w := f.start(src, dst, dlid)
 	if w.drops>>d.SL&1 != 0 {
-		d.dropped(f.view, src, 0)
+		d.dropped(f.view, f.physical(src), 0)
 		return
 	}
 	for range maxHops {

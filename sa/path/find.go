@@ -26,7 +26,7 @@ func (f *Finder) Find(from topo.PortIdx, want *sarec.PathRecord, comps mad.Compo
 		return st
 	}
 	q.walks = maxWalks
-	all := f.view.Topo.EndPorts
+	all := f.all
 	srcs := q.src.ports(all)
 	for _, dst := range q.dst.ports(all) {
 		for _, src := range srcs {
@@ -73,14 +73,14 @@ func (f *Finder) pathByLIDs(q *query, src, dst topo.PortIdx, slid, dlid mad.LID,
 		return false
 	}
 	rates := known[f.ends[src].caps] & known[f.ends[dst].caps]
-	forth := f.routed(q, q.there, slid, dlid)
+	forth := f.routed(q, q.there, f.routeLID(src, slid), f.routeLID(dst, dlid))
 	terms, ok := f.terms(q, forth, &there, rates)
 	if !ok {
 		return false
 	}
 	reversible := false
 	if back.state == arrived {
-		_, reversible = f.terms(q, f.routed(q, q.back, dlid, slid), &back, rates)
+		_, reversible = f.terms(q, f.routed(q, q.back, f.routeLID(dst, dlid), f.routeLID(src, slid)), &back, rates)
 	}
 	if q.comps.Has(sarec.PathReversible) && q.want.Reversible() && !reversible {
 		return false
@@ -112,8 +112,8 @@ func (f *Finder) fill(q *query, src, dst topo.PortIdx, out *sarec.PathRecord) {
 	default:
 		out.SetDGID(mad.MakeGID(prefix, f.ends[dst].guid))
 	}
-	if !q.dst.beyond && (f.grh.has(src) || f.grh.has(dst)) {
-		out.SetHopLimit(GRHHopLimit)
+	if !q.dst.beyond {
+		out.SetHopLimit(max(f.hopLimit(src), f.hopLimit(dst)))
 	}
 	out.SetSGID(mad.MakeGID(prefix, f.ends[src].guid))
 	if q.comps.Has(sarec.PathSGID) {

@@ -18,15 +18,16 @@ import (
 type Finder struct {
 	view     *view.View
 	reg      *registry.State
-	grh      portSet      // those that demand a GRH
-	guids    []mad.GUID   // of Topo.EndPorts
+	grh      portSet    // those that demand a GRH
+	guids    []mad.GUID // of Topo.EndPorts
+	all      []topo.EndIdx
 	policy   *qos.Matcher // nil for none
-	ends     []end        // by PortIdx
-	hops     []hop        // by PortIdx
+	ends     []end        // by EndIdx
+	hops     []hop        // by EndIdx
 	switches []transit    // by SwitchIdx
 }
 
-// end is a port as the end of a path.
+// end is a port or a vPort as the end of a path.
 type end struct {
 	guid mad.GUID
 	keys *topo.PKeyTable
@@ -71,12 +72,14 @@ var nothing = registry.New().Freeze()
 // View.
 func New(v *view.View) *Finder {
 	t := v.Topo
+	n := len(t.Ports) + t.VPorts.Len()
 	f := &Finder{
 		view:     v,
 		reg:      nothing,
 		guids:    make([]mad.GUID, len(t.EndPorts)),
-		ends:     make([]end, len(t.Ports)),
-		hops:     make([]hop, len(t.Ports)),
+		all:      t.Ends(),
+		ends:     make([]end, n),
+		hops:     make([]hop, n),
 		switches: make([]transit, len(t.Switches)),
 	}
 	for i, p := range t.EndPorts {
@@ -98,6 +101,7 @@ func New(v *view.View) *Finder {
 	for p := range t.Ports {
 		f.hops[p] = f.newHop(t, topo.PortIdx(p))
 	}
+	f.addVPorts()
 	return f
 }
 
@@ -159,17 +163,22 @@ func (f *Finder) WithRegistry(reg *registry.State) *Finder {
 	return &g
 }
 
-// portOfGID is the end port with the GID, which may be of an alias, or None. It takes
+// endOfGID is the end port or vPort with the GID, which may be of an alias, or None. It takes
 // the subnet's prefix and the one that ports power up with.
-func (f *Finder) portOfGID(g mad.GID) topo.PortIdx {
+func (f *Finder) endOfGID(g mad.GID) topo.EndIdx {
 	if !f.onSubnet(g) {
 		return topo.None
 	}
 	if i, found := slices.BinarySearch(f.guids, g.GUID()); found {
 		return f.view.Topo.EndPorts[i]
 	}
+	if f.view.Topo.VPorts != nil {
+		if e := f.view.Topo.FindEnd(g.GUID()); e != topo.None {
+			return e
+		}
+	}
 	if at, found := f.reg.Alias(g.GUID()); found {
-		return f.view.Topo.FindPort(at.Port)
+		return f.view.Topo.FindEnd(at.Port)
 	}
 	return topo.None
 }

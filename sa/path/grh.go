@@ -38,7 +38,7 @@ func (f *Finder) WithGRHPort(p topo.PortIdx) *Finder {
 func (f *Finder) registerGRHPorts(now, before *registry.State) {
 	owned := false
 	for port := range now.TouchedGRHPorts(before) {
-		p := f.view.Topo.FindPort(port)
+		p := f.view.Topo.FindEnd(port)
 		if p == topo.None || now.DemandsGRH(port) == f.grh.has(p) {
 			continue
 		}

@@ -114,7 +114,7 @@ func (f *Finder) isSource(want *sarec.PathRecord, comps mad.ComponentMask, g *re
 		}
 	}
 	if comps.Has(sarec.PathSLID) {
-		p := f.view.LIDs.PortOf(want.SLID())
+		p := f.endOfLID(want.SLID())
 		if p == topo.None {
 			return false
 		}

@@ -34,6 +34,9 @@ func (f *Finder) lids(s *side, p topo.PortIdx) (base, n mad.LID) {
 	if s.lid != 0 {
 		return s.lid, 1
 	}
+	if f.isVPort(p) {
+		return f.lidOf(p), 1
+	}
 	return f.view.LIDs.Base[p], mad.LID(f.view.LIDs.Count(p))
 }
 

@@ -68,7 +68,7 @@ func (f *Finder) multiEnds(want *sarec.MultiPathRecord, comps mad.ComponentMask)
 	}
 	for i := range min(ns+nd, sarec.MultiPathMaxGIDs) {
 		e := multiEnd{gid: want.GID(i)}
-		if e.port = f.portOfGID(e.gid); e.port == topo.None {
+		if e.port = f.endOfGID(e.gid); e.port == topo.None {
 			return nil, nil, mad.StatusReqInvalidGID
 		}
 		if i < ns {

@@ -9,7 +9,7 @@ import (
 
 // query is a request whose parts have been checked.
 type query struct {
-	from     topo.PortIdx // of the requester
+	from     topo.EndIdx // the requester
 	want     *sarec.PathRecord
 	comps    mad.ComponentMask
 	src, dst side
@@ -22,18 +22,18 @@ type query struct {
 	most     mad.Rate    // view.Subnet.MaxRate
 }
 
-// side is one end of a query: a port or all of them, the LID at which the port must be
+// side is one end of a query: a port, which may be a vPort, or all of them, the LID at which the port must be
 // met, 0 for any of its own, and the GUID by which it is known, 0 for all that it has.
 type side struct {
-	port   topo.PortIdx // None for all
+	port   topo.EndIdx // None for all
 	lid    mad.LID
 	guid   mad.GUID
 	beyond bool // the destination is behind the port, a router's
-	one    [1]topo.PortIdx
+	one    [1]topo.EndIdx
 }
 
 // ports are those that the side allows, a view of all or of one.
-func (s *side) ports(all []topo.PortIdx) []topo.PortIdx {
+func (s *side) ports(all []topo.EndIdx) []topo.EndIdx {
 	if s.port == topo.None {
 		return all
 	}
@@ -73,7 +73,7 @@ func (f *Finder) query(from topo.PortIdx, want *sarec.PathRecord, comps mad.Comp
 func (f *Finder) side(hasGID bool, gid mad.GID, hasLID bool, lid mad.LID, isDest bool) (side, mad.Status) {
 	s := side{port: topo.None}
 	if hasGID {
-		s.port, s.guid = f.portOfGID(gid), gid.GUID()
+		s.port, s.guid = f.endOfGID(gid), gid.GUID()
 		if isDest && !f.onSubnet(gid) {
 			s.port, s.beyond = f.routerTo(gid), true
 		}
@@ -82,14 +82,16 @@ func (f *Finder) side(hasGID bool, gid mad.GID, hasLID bool, lid mad.LID, isDest
 		}
 	}
 	if hasLID {
-		owner := f.view.LIDs.PortOf(lid)
+		owner := f.endOfLID(lid)
 		if owner == topo.None {
 			return s, mad.StatusNoRecords
 		}
-		if hasGID && owner != s.port {
+		if !hasGID {
+			s.port = owner
+		} else if owner != s.port && !f.meetsAt(s.port, owner) {
 			return s, mad.StatusReqInvalid
 		}
-		s.port, s.lid = owner, lid
+		s.lid = lid
 	}
 	return s, mad.StatusOK
 }

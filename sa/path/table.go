@@ -37,7 +37,7 @@ func (f *Finder) Table(ctx context.Context, from topo.PortIdx, want *sarec.PathR
 	if comps.Has(sarec.PathNumbPath) {
 		most = int(want.NumbPath())
 	}
-	all := f.view.Topo.EndPorts
+	all := f.all
 	srcs, dsts := q.src.ports(all), q.dst.ports(all)
 	pairs := len(srcs) * len(dsts)
 	if pairs > q.walks {
@@ -76,7 +76,7 @@ func (f *Finder) appendPaths(table []byte, q *query, src, dst topo.PortIdx, most
 			found++
 		}
 	}
-	if found == 0 || f.reg.Counts().Aliases == 0 {
+	if found == 0 || f.reg.Counts().Aliases == 0 && !f.isVPort(src) && !f.isVPort(dst) {
 		return table
 	}
 	return f.appendAliases(table, len(table)-start, q, src, dst)
@@ -116,7 +116,7 @@ func (f *Finder) guidsOf(s *side, p topo.PortIdx) []mad.GUID {
 	if s.guid != 0 {
 		return []mad.GUID{s.guid}
 	}
-	guids := []mad.GUID{f.ends[p].guid}
+	guids := append([]mad.GUID{f.ends[p].guid}, f.furtherGUIDs(p)...)
 	for a := range f.reg.AliasesOf(f.ends[p].guid) {
 		guids = append(guids, a.GUID)
 	}

@@ -37,7 +37,8 @@ func (w *walk) end(atDestination bool) {
 }
 
 // start puts a packet for dlid, one of dst's, on the wire at src.
-func (f *Finder) start(src, dst topo.PortIdx, dlid mad.LID) walk {
+func (f *Finder) start(src, dst topo.EndIdx, dlid mad.LID) walk {
+	src, dst = f.physical(src), f.physical(dst)
 	w := walk{dst: dst, dlid: dlid, at: f.hops[src], have: f.ends[src].own, drops: f.ends[src].drops}
 	if src == dst {
 		w.state = arrived
