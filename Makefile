@@ -51,7 +51,22 @@ check: deps fabcheck
 	go vet ./...
 	go run $(staticcheck) ./...
 	.ci/go-test -timeout 30m -race ./...
-	$(MAKE) kubernetes-test fuzz-short
+	$(MAKE) plugin-test kubernetes-test fuzz-short
+
+# The plug-in ibsm of ib-kubernetes, in bin/ibsm.so. IB_KUBERNETES is the folder of its source: a plug-in must be built with
+# the compiler and from the source of the program that loads it. The interface FabricClient is used if the source has it.
+IB_KUBERNETES = ../ib-kubernetes
+plugin:
+	@[ -d "$(IB_KUBERNETES)/pkg/sm/plugins" ] || { echo "plugin: IB_KUBERNETES=FOLDER must name the source of ib-kubernetes" >&2; exit 1; }
+	@mkdir -p bin
+	printf 'go 1.25.0\nuse (\n\t%s\n\t%s\n)\n' "$(CURDIR)/plugins/ib-kubernetes" "$(abspath $(IB_KUBERNETES))" > bin/plugin.work
+	GOWORK=$(CURDIR)/bin/plugin.work CGO_ENABLED=1 go build -buildmode=plugin -o bin/ibsm.so \
+		-tags "no_openssl,ibkubernetes$(shell grep -qs FabricClient "$(IB_KUBERNETES)"/pkg/sm/plugins/plugin.go && echo ,fabricclient)" \
+		ibsm/plugins/ib-kubernetes/plugin
+
+# The plug-in's own tests, which need neither ib-kubernetes nor modules of others.
+plugin-test:
+	cd plugins/ib-kubernetes && go vet ./... && go test -count=1 ./...
 
 # The manifests for Kubernetes, with its types: a module of its own, whose modules are downloaded once.
 kubernetes-test:
@@ -92,4 +107,4 @@ fabcheck:
 	@if [ -d $(check_sources) ]; then mkdir -p bin && \
 	$(MAKE) -s -f $(abspath $(check_sources))/Makefile -C bin VPATH=$(abspath $(check_sources)) fabcheck; fi
 
-.PHONY: build install deb rpm image release test hunt check kubernetes-test fuzz-short mutants compare bench microbench deps fabcheck
+.PHONY: build install deb rpm image release test hunt check plugin plugin-test kubernetes-test fuzz-short mutants compare bench microbench deps fabcheck
