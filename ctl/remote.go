@@ -242,12 +242,14 @@ func notTrusted(err *tls.CertificateVerificationError) (text, hint string) {
 func (c *Client) broken(err error) error {
 	f := &Failure{Err: "the manager closed the connection", cause: err,
 		Hint: "it has too many connections or is exiting: try again later"}
+	if !c.remote {
+		return f
+	}
+	f.Hint = "it has too many connections, is exiting, or wants a client certificate: try again later"
 	if op := (*net.OpError)(nil); errors.As(err, &op) && op.Op == "remote error" { // TLS 1.3 refuses a certificate late
 		f.Err, f.Hint = reason(err)
 	}
-	if c.remote {
-		f.Err = c.address + ": " + f.Err
-	}
+	f.Err = c.address + ": " + f.Err
 	return f
 }
 

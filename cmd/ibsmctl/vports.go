@@ -18,7 +18,8 @@ import (
 )
 
 func newVPorts(a *asker) *cobra.Command {
-	c := &cobra.Command{Use: "vports VERB", Short: "virtual functions of adapters"}
+	c := &cobra.Command{Use: "vports VERB", Short: "virtual functions of adapters", Long: `
+Finds out how an adapter addresses its virtual functions: probe asks one, and changes nothing.`}
 	c.AddCommand(newVPortsProbe(a))
 	return c
 }
