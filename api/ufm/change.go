@@ -84,7 +84,8 @@ func (c *change) decide(rules *callers.Rules, state *registry.State) (*callers.D
 	p, is := state.Partition(c.key)
 	name := cmp.Or(p.Name, c.name, nameOf(c.key))
 	if u := rules.User; u != nil && !u.Partition(name, c.key) {
-		return nil, refuse(callers.Forbidden, "pkey", "partition %q with P_Key %s is not one that user %s may change", name,
+		// Users see no partition but their own: its name, which the request need not have, is not among them.
+		return nil, refuse(callers.Forbidden, "pkey", "the partition with P_Key %s is not one that user %s may change",
 			keyText(c.key), u.Name)
 	}
 	if err := rules.FileHas(c.key); err != nil {

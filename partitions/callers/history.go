@@ -64,11 +64,8 @@ func (o *order) appendReverse(b []byte, c registry.Change) []byte {
 // number of its own.
 func (r *Rules) Undo(state *registry.State, number uint64) (*Done, error) {
 	e, known := state.PartitionEdit(number)
-	if !known {
+	if !known || r.own(e.Name, e.Key) != nil { // users see no change but their own
 		return nil, refuse(Missing, "", "change %d is not among the last ones that are remembered: see the history", number)
-	}
-	if err := r.own(e.Name, e.Key); err != nil {
-		return nil, err
 	}
 	now, is := state.Partition(e.Key)
 	former, was := state.FormerPartition(e.Key)
