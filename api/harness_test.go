@@ -45,6 +45,9 @@ func TestMain(m *testing.M) {
 	if status == 0 && replies.Len() > 0 {
 		status = checkReplies()
 	}
+	if built != "" {
+		os.RemoveAll(built)
+	}
 	os.Exit(status)
 }
 

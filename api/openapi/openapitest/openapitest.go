@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -28,9 +29,10 @@ type Reply struct {
 
 // Recorder keeps replies, equal ones once. The zero value is ready. Its methods are safe for concurrent use.
 type Recorder struct {
-	mu   sync.Mutex
-	seen map[string]bool
-	text []byte // replies as JSON, one after the other
+	mu     sync.Mutex
+	seen   map[string]bool
+	text   []byte   // replies as JSON, one after the other
+	bodies [][]byte // of replies
 }
 
 // Add keeps a reply.
@@ -47,6 +49,7 @@ func (r *Recorder) Add(of Reply) error {
 	if !r.seen[string(text)] {
 		r.seen[string(text)] = true
 		r.text = append(r.text, text...)
+		r.bodies = append(r.bodies, of.Reply)
 	}
 	return nil
 }
@@ -56,6 +59,13 @@ func (r *Recorder) Len() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.seen)
+}
+
+// Text is all replies in some form, one after the other.
+func (r *Recorder) Text() []byte {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Concat(r.bodies...)
 }
 
 // Transport keeps the replies that another transport gets, except those without an end.
