@@ -54,6 +54,7 @@ var rigScripts = []struct {
 		shows: "under attack nothing has changed; lost 0 of [1-9].*; of 10 requests in a flood 10 were answered"},
 	{file: "subscribers.sh", net: "subscribers.net"},
 	{file: "lanes.sh", net: "failover.net", env: "MANAGER=ibsm"},
+	{file: "vports-probe.sh", shows: "named 18 of 18, kinds of Sets without a manager 0"},
 	{file: "events.sh", rigs: true, front: true},
 	{file: "two-subnets.sh", net: "two-subnets.net", rigs: true, front: true},
 	{file: "planes.sh", rigs: true, newer: true},
