@@ -74,10 +74,10 @@ type Authenticator struct {
 	networks recent[netip.Prefix, network]
 	flights  map[flight]chan struct{}
 	waiting  []*waiter
-	running  []netip.Prefix       // networks for which argon2id runs
-	lastRun  time.Duration        // of argon2id
-	late     map[netip.Prefix]int // failing answers that are delayed now
-	allLate  int                  // the sum of late
+	running  []netip.Prefix // networks for which argon2id runs
+	lastRun  time.Duration  // of argon2id
+	late     crowd          // failing answers that are delayed
+	joined   crowd          // requests that wait for flights of others
 	counts   Counts
 }
 
@@ -105,7 +105,8 @@ func NewAuthenticator(users func() *Set, now func() time.Time,
 	a := &Authenticator{users: users, now: now, sleep: sleep, check: (*hash).is,
 		right: newRecent[pair, rightPair](mostKnown), wrong: newRecent[pair, wrongPair](mostKnown),
 		networks: newRecent[netip.Prefix, network](mostKnown),
-		flights:  map[flight]chan struct{}{}, late: map[netip.Prefix]int{}}
+		flights:  map[flight]chan struct{}{}, late: crowd{of: map[netip.Prefix]int{}},
+		joined: crowd{of: map[netip.Prefix]int{}}}
 	key := make([]byte, 32)
 	rand.Read(key)
 	a.key = hide(key)

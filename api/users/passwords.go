@@ -34,12 +34,10 @@ func (a *Authenticator) byPassword(ctx context.Context, from netip.Prefix, user,
 		case verdict == isWrong:
 			return nil, a.fail(ctx, began, from, key, of)
 		case done != nil:
-			select {
-			case <-done: // another goroutine has checked it
-				continue
-			case <-ctx.Done():
-				return nil, ctx.Err()
+			if err := a.join(ctx, from, done); err != nil {
+				return nil, err
 			}
+			continue
 		}
 		if err := a.run(ctx, flight{key, from}, against, password); err != nil {
 			return nil, err

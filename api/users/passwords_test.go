@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"maps"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -393,6 +394,48 @@ func TestDelayed(t *testing.T) {
 		if wrong != 64 {
 			t.Errorf("%d answers were delayed", wrong)
 		}
+	})
+}
+
+// TestJoined: so many requests of a network wait for the check of one pair, and no more; those of another network wait
+// for their own.
+func TestJoined(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHarness(t)
+		h.SetQuick(h.compute, password)
+		h.run = time.Second
+		var all sync.WaitGroup
+		var mu sync.Mutex
+		busy := map[string]int{}
+		try := func(from string, times int) {
+			for range times {
+				all.Go(func() {
+					_, err := h.try(t.Context(), from, "k8s", password)
+					mu.Lock()
+					defer mu.Unlock()
+					if refused := (*users.Busy)(nil); errors.As(err, &refused) {
+						busy[from]++
+					} else if err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			synctest.Wait()
+		}
+		try(network, 300)
+		for i := range 3 {
+			try(fmt.Sprint("198.51.100.", i), 257)
+		}
+		try("198.51.100.9", 2)
+		if want := map[string]int{network: 300 - 1 - 256, "198.51.100.9": 1}; !maps.Equal(busy, want) {
+			t.Errorf("refused at once by network: %v, want %v", busy, want)
+		}
+		all.Wait()
+		try(network, 300)
+		if n := busy[network]; n != 300-1-256 {
+			t.Errorf("of a pair that is known %d are refused", n-(300-1-256))
+		}
+		all.Wait()
 	})
 }
 

@@ -22,6 +22,9 @@ const (
 
 	mostLate          = 1024 // failing answers that are delayed at a time
 	mostLateOfNetwork = 64
+
+	mostJoined          = 1024 // requests that wait for the check of a pair by another one, at a time
+	mostJoinedOfNetwork = 256
 )
 
 // Bounds of argon2id at a time.
@@ -79,23 +82,59 @@ func (a *Authenticator) delayOf(from netip.Prefix, now time.Time) time.Duration 
 // busy is the error of what waits for too many.
 func busy() error { return &Busy{RetryAfter: longestDelay} }
 
+// crowd is what waits at a time, in all and by network.
+type crowd struct {
+	all int
+	of  map[netip.Prefix]int
+}
+
+// enter reports whether one more may wait.
+func (c *crowd) enter(from netip.Prefix, most, mostOfNetwork int) bool {
+	if c.all >= most || c.of[from] >= mostOfNetwork {
+		return false
+	}
+	c.all++
+	c.of[from]++
+	return true
+}
+
+// leave ends what enter began.
+func (c *crowd) leave(from netip.Prefix) {
+	c.all--
+	if c.of[from]--; c.of[from] == 0 {
+		delete(c.of, from)
+	}
+}
+
 // pause delays a failing answer. The error is a *Busy at once where too many are delayed, or that of the context.
 func (a *Authenticator) pause(ctx context.Context, from netip.Prefix, d time.Duration) error {
+	return a.waitIn(&a.late, from, mostLate, mostLateOfNetwork, func() error { return a.sleep(ctx, d) })
+}
+
+// join waits until another goroutine has checked a pair. The error is likewise.
+func (a *Authenticator) join(ctx context.Context, from netip.Prefix, done <-chan struct{}) error {
+	return a.waitIn(&a.joined, from, mostJoined, mostJoinedOfNetwork, func() error {
+		select {
+		case <-done:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	})
+}
+
+// waitIn waits as one of a crowd, unless it is too large.
+func (a *Authenticator) waitIn(c *crowd, from netip.Prefix, most, mostOfNetwork int, wait func() error) error {
 	a.mu.Lock()
-	if a.allLate >= mostLate || a.late[from] >= mostLateOfNetwork {
-		a.mu.Unlock()
+	enters := c.enter(from, most, mostOfNetwork)
+	a.mu.Unlock()
+	if !enters {
 		return busy()
 	}
-	a.allLate++
-	a.late[from]++
-	a.mu.Unlock()
-	err := a.sleep(ctx, d)
+	err := wait()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.allLate--
-	if a.late[from]--; a.late[from] == 0 {
-		delete(a.late, from)
-	}
+	c.leave(from)
 	return err
 }
 
