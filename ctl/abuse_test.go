@@ -1,6 +1,7 @@
 package ctl_test
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -240,6 +241,28 @@ func TestSlowBodies(t *testing.T) {
 		}
 	}
 	b.mustAnswer()
+}
+
+// Clients that send bodies of no stated length and do not end them keep nobody else from sending a short one.
+func TestBodiesWithoutEnd(t *testing.T) {
+	_, callers := serveCallers(t)
+	b := serve(t, &source{}, ctl.Config{Patience: time.Minute, Partitions: callers})
+	put := func(body string) net.Conn {
+		c := b.dial()
+		t.Cleanup(func() { c.Close() })
+		fmt.Fprint(c, "PUT /v1/partition/red HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n", body)
+		return c
+	}
+	const slow = 25 // more than may wait for the turn of a long body
+	for range slow {
+		put("100000\r\n ")
+	}
+	b.until("they are read", func() bool { return b.server.Stats().Requests.Load() >= slow })
+	reply, err := http.ReadResponse(bufio.NewReader(put("2\r\n{}\r\n0\r\n\r\n")), nil)
+	if err != nil || reply.StatusCode != http.StatusCreated {
+		t.Fatalf("a short body: %v, %v", reply, err)
+	}
+	reply.Body.Close()
 }
 
 // A follower that has nothing to be reported is not taken for a slow one.

@@ -1,6 +1,7 @@
 package ctl
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -186,15 +187,19 @@ func (s *Server) deletePartition(w http.ResponseWriter, r *http.Request) error {
 // partitionBody parses the body of a request. Long ones are parsed a few at a time.
 func (s *Server) partitionBody(w http.ResponseWriter, r *http.Request, parse func(io.Reader) error) error {
 	control := w.(*patient).control
-	if r.ContentLength < 0 || r.ContentLength > shortText {
+	body := http.MaxBytesReader(w, r.Body, maxPartitionBody)
+	begin, err := io.ReadAll(io.LimitReader(body, shortText+1))
+	if len(begin) > shortText {
 		if err := s.partitionBodies.take(r.Context()); err != nil {
 			return err
 		}
 		defer s.partitionBodies.end()
 		control.SetReadDeadline(time.Now().Add(s.cfg.Patience)) // it may have waited for its turn
 	}
-	body := http.MaxBytesReader(w, r.Body, maxPartitionBody)
-	err := parse(body)
+	if err != nil {
+		return fmt.Errorf("%w: the body ends after %d bytes: %w", ErrBadRequest, len(begin), err)
+	}
+	err = parse(io.MultiReader(bytes.NewReader(begin), body))
 	if large := (*http.MaxBytesError)(nil); errors.As(err, &large) {
 		return fmt.Errorf("%w: the body has more than %d bytes: no more are read", ErrBadRequest, large.Limit)
 	}

@@ -1,6 +1,7 @@
 package ufm
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -192,14 +193,16 @@ const (
 // readBody reads the body of a request.
 func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	control := http.NewResponseController(w)
-	if r.ContentLength < 0 || r.ContentLength > shortBody {
+	from := http.MaxBytesReader(w, r.Body, maxBody)
+	body, err := io.ReadAll(io.LimitReader(from, shortBody+1))
+	if err == nil && len(body) > shortBody {
 		if err := s.bodies.take(r.Context()); err != nil {
 			return nil, err
 		}
 		defer s.bodies.end()
 		control.SetReadDeadline(time.Now().Add(patience / 2))
+		body, err = io.ReadAll(io.MultiReader(bytes.NewReader(body), from))
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
 		return nil, err
 	}
