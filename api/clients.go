@@ -9,13 +9,18 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"ibsm/api/users"
+	"ibsm/connlimit"
 )
 
 // connection is what is known of a connection: its requests share the check of the client's certificate.
 type connection struct {
+	net.Conn
+	kept atomic.Bool // it has had a user
+
 	mu    sync.Mutex // guards the following
 	pool  *x509.CertPool
 	names []string
@@ -25,8 +30,18 @@ type connection struct {
 
 type connectionKey struct{}
 
-func withConnection(ctx context.Context, _ net.Conn) context.Context {
-	return context.WithValue(ctx, connectionKey{}, new(connection))
+func withConnection(ctx context.Context, c net.Conn) context.Context {
+	if secure, is := c.(*tls.Conn); is {
+		c = secure.NetConn()
+	}
+	return context.WithValue(ctx, connectionKey{}, &connection{Conn: c})
+}
+
+// keep has the connection of a request of a user not be closed for that of another client.
+func keep(r *http.Request, user string) {
+	if c, is := r.Context().Value(connectionKey{}).(*connection); is && !c.kept.Swap(true) {
+		connlimit.Keep(c.Conn, user)
+	}
 }
 
 // errNoAuthority refuses client certificates where none can be checked.

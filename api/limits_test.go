@@ -13,7 +13,8 @@ func TestUserLimit(t *testing.T) {
 		l := newLimits()
 		allowed := func(user string, tries int) (n int) {
 			for range tries {
-				if l.allow(user) {
+				if leave, v := l.enter(user); v == admitted {
+					leave()
 					n++
 				}
 			}
@@ -30,12 +31,43 @@ func TestUserLimit(t *testing.T) {
 			t.Errorf("%d requests after a second", n)
 		}
 		for i := range 2 * maxUsers { // names from a file that changes
-			l.allow(fmt.Sprint(i))
+			l.enter(fmt.Sprint(i))
 		}
 		if len(l.users) > maxUsers {
 			t.Errorf("%d users are kept", len(l.users))
 		}
 	})
+}
+
+// TestHandledLimit: a user has half of the requests that are handled at a time, and all users together have all of them.
+func TestHandledLimit(t *testing.T) {
+	l := newLimits()
+	var ends []func()
+	enter := func(user string, tries int) (admits int, last verdict) {
+		for range tries {
+			leave, v := l.enter(user)
+			if last = v; v == admitted {
+				ends = append(ends, leave)
+				admits++
+			}
+		}
+		return admits, last
+	}
+	for _, step := range []struct {
+		user          string
+		tries, admits int
+		last          verdict
+	}{{"a", 130, 128, crowded}, {"b", 100, 100, admitted}, {"", 30, 28, full}, {"c", 1, 0, full}} {
+		if n, last := enter(step.user, step.tries); n != step.admits || last != step.last {
+			t.Errorf("%q: %d of %d requests, the last is %d; want %d, %d", step.user, n, step.tries, last, step.admits, step.last)
+		}
+	}
+	for _, leave := range ends {
+		leave()
+	}
+	if n, _ := enter("a", 200); n != 128 || l.handled != 128 {
+		t.Errorf("after all have ended: %d requests of one user, %d in all", n, l.handled)
+	}
 }
 
 // TestRefusalLimit: the audit has room for a hundred refusals at once, and then for five a second.

@@ -29,16 +29,7 @@ func (s *Server) first(w http.ResponseWriter, r *http.Request) {
 	h.Set("X-Frame-Options", "DENY")
 	counted := &statusWriter{ResponseWriter: w}
 	defer func(path string) { s.counts.count(path, counted.status) }(r.URL.Path)
-	w = counted
-	select {
-	case s.requests <- struct{}{}:
-		defer func() { <-s.requests }()
-		s.handler.ServeHTTP(w, r)
-	default:
-		s.counts.full.Add(1)
-		h.Set("Retry-After", "1")
-		fail(w, http.StatusServiceUnavailable, "too many requests at a time", "try again later")
-	}
+	s.handler.ServeHTTP(counted, r)
 }
 
 // serve checks a request, and has its route answer it.
@@ -57,13 +48,25 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	r.URL.Path, r.URL.RawPath = path, ""
 	_, pattern := s.routes.Handler(r)
 	rt := s.byPattern[pattern]
+	user := ""
 	if rt == nil || rt.Right != rights.Anyone {
-		u, ok := s.user(w, r)
-		if !ok {
+		u, err := s.authenticate(r)
+		if err != nil {
+			if r.Context().Err() == nil {
+				s.refuse(w, r, err)
+			}
 			return
 		}
 		r = r.WithContext(rights.With(r.Context(), u))
+		user = u.Name
+		s.counts.right.Add(1)
+		keep(r, user)
 	}
+	leave, ok := s.enter(w, user)
+	if !ok {
+		return
+	}
+	defer leave()
 	if rt == nil {
 		s.unserved(w, r)
 		return
@@ -71,24 +74,30 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.routes.ServeHTTP(w, r)
 }
 
-// user is the user of a request; without one the reply is written.
-func (s *Server) user(w http.ResponseWriter, r *http.Request) (*rights.User, bool) {
-	u, err := s.authenticate(r)
-	if err != nil {
-		if r.Context().Err() == nil {
-			s.refuse(w, r, err)
-		}
-		return nil, false
+// enter has a request be one of those that are handled, until leave; otherwise the reply is written.
+func (s *Server) enter(w http.ResponseWriter, user string) (leave func(), ok bool) {
+	leave, v := s.limits.enter(user)
+	if v == admitted {
+		return leave, true
 	}
-	s.counts.right.Add(1)
-	if !s.limits.allow(u.Name) {
+	of, status, reason := "user "+user, http.StatusTooManyRequests, ""
+	if user == "" {
+		of = "requests without a credential"
+	}
+	switch v {
+	case full:
+		s.counts.full.Add(1)
+		status, reason = http.StatusServiceUnavailable, "too many requests at a time"
+	case crowded:
 		s.counts.limited.Add(1)
-		w.Header().Set("Retry-After", "1")
-		fail(w, http.StatusTooManyRequests, "user "+u.Name+" sends more than "+strconv.Itoa(userRequests)+
-			" requests a second", "try again later")
-		return nil, false
+		reason = of + ": more than " + strconv.Itoa(userHandled) + " requests at a time"
+	case hasty:
+		s.counts.limited.Add(1)
+		reason = of + ": more than " + strconv.Itoa(userRequests) + " requests a second"
 	}
-	return u, true
+	w.Header().Set("Retry-After", "1")
+	fail(w, status, reason, "try again later")
+	return nil, false
 }
 
 // authenticate returns the user whose credential a request has.

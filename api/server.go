@@ -43,9 +43,13 @@ type Config struct {
 // Limits of the listener.
 const (
 	maxConns     = 1024 // connections at a time, of which one address has at most half
+	userConns    = 128  // of a user; further ones, and those without a user, are closed when there are too many
 	maxHeader    = 16 << 10
-	maxRequests  = 256 // handled at a time
-	maxStreams   = 64  // requests at a time on a connection of HTTP/2
+	maxRequests  = 256 // handled at a time, of which one user has at most half
+	userHandled  = maxRequests / 2
+	maxStreams   = 64       // requests at a time on a connection of HTTP/2
+	maxFrame     = 16 << 10 // bytes of a frame of HTTP/2
+	maxReceived  = 64 << 10 // bytes of bodies that a connection of HTTP/2 holds
 	headerTime   = 10 * time.Second
 	idleTime     = 2 * time.Minute
 	userRequests = 1000 // of a user a second, and twice as many at once
@@ -62,8 +66,7 @@ type Server struct {
 	limits      limits
 	routes      *http.ServeMux
 	byPattern   map[string]*ctl.Route
-	requests    chan struct{} // has a token for each request that is handled
-	handler     http.Handler  // of requests whose path and user were checked
+	handler     http.Handler // of requests whose path and user were checked
 
 	conns  connlimit.Counters
 	counts counts
@@ -71,7 +74,7 @@ type Server struct {
 
 // Listen opens the listener, and reads certificates and users.
 func Listen(cfg Config) (_ *Server, err error) {
-	s := &Server{cfg: cfg, requests: make(chan struct{}, maxRequests), limits: newLimits()}
+	s := &Server{cfg: cfg, limits: newLimits()}
 	addr, plain := strings.CutPrefix(cfg.Addr, "http://")
 	if s.plain = plain; plain && !isLoopback(addr) {
 		return nil, fmt.Errorf("%s: without TLS passwords can be read on the way: use a loopback address, such as "+
@@ -147,6 +150,13 @@ func (s *Server) Fingerprint() string {
 // OwnCertificate reports whether the certificate is one that signs itself, which was made here.
 func (s *Server) OwnCertificate() bool { return !s.plain && s.cfg.Certificate == "" }
 
+// suites are those of TLS 1.2 with forward secrecy and authenticated encryption; those of TLS 1.3 all have both.
+var suites = []uint16{
+	tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+	tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, tls.TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
+	tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, tls.TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
+}
+
 // Serve serves until ctx is done, or the listener fails. It closes the listener.
 func (s *Server) Serve(ctx context.Context) error {
 	srv := &http.Server{
@@ -155,15 +165,17 @@ func (s *Server) Serve(ctx context.Context) error {
 		MaxHeaderBytes: maxHeader, ConnContext: withConnection,
 		ErrorLog:    slog.NewLogLogger(s.cfg.Logger.Handler(), slog.LevelDebug),
 		BaseContext: func(net.Listener) context.Context { return ctx },
-		HTTP2:       &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
+		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: maxStreams, MaxReadFrameSize: maxFrame,
+			MaxReceiveBufferPerConnection: maxReceived, MaxReceiveBufferPerStream: maxReceived,
+			SendPingTimeout: headerTime, PingTimeout: headerTime}, // which end a frame that is sent slowly
 	}
 	defer context.AfterFunc(ctx, func() { srv.Close() })()
-	l := connlimit.New(s.listener, connlimit.Limits{Total: maxConns, Peer: maxConns / 2}, nil, &s.conns)
+	l := connlimit.New(s.listener, connlimit.Limits{Total: maxConns, Peer: maxConns / 2, Kept: userConns}, nil, &s.conns)
 	var err error
 	if s.plain {
 		err = srv.Serve(l)
 	} else {
-		srv.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, ClientAuth: tls.RequestClientCert,
+		srv.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, CipherSuites: suites, ClientAuth: tls.RequestClientCert,
 			NextProtos: []string{"h2", "http/1.1"},
 			GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 				return s.certificate.get(), nil

@@ -11,41 +11,105 @@ import (
 	"time"
 )
 
-// crowd admits n connections of a peer, and returns how many were within the limits.
-func crowd(l *Listener, peer string, n int) (admitted int) {
+// crowd admits n connections of a peer, and returns those within the limits.
+func crowd(l *Listener, peer string, n int) (admitted []*conn) {
 	for range n {
-		if l.admit(peer) {
-			admitted++
+		c := &conn{Conn: nowhere{}, peer: peer, listener: l}
+		if ok, _ := l.admit(c); ok {
+			admitted = append(admitted, c)
 		}
 	}
 	return admitted
 }
+
+// nowhere is a connection that only ends.
+type nowhere struct{ net.Conn }
+
+func (nowhere) Close() error { return nil }
 
 // TestRoot: two users of a unix socket use all that others than root may have. Root has its own share, within which it
 // always gets in, and no more.
 func TestRoot(t *testing.T) {
 	c := new(Counters)
 	l := New(nil, Limits{Total: 64, Peer: 32}, nil, c)
+	admitted := map[string][]*conn{}
 	for _, step := range []struct {
 		peer string
 		want int
 	}{{"user 1", 32}, {"user 2", 32}, {"user 3", 0}, {root, 32}} {
-		if got := crowd(l, step.peer, 40); got != step.want {
+		admitted[step.peer] = crowd(l, step.peer, 40)
+		if got := len(admitted[step.peer]); got != step.want {
 			t.Errorf("%s has %d connections, want %d", step.peer, got, step.want)
 		}
 	}
 	if full, crowded := c.Full.Load(), c.Crowded.Load(); full != 40 || crowded != 8+8+8 || c.Refused() != 64 {
 		t.Errorf("%d refused as too many, %d of a peer", full, crowded)
 	}
-	for range 32 {
-		l.leave("user 1")
-		l.leave(root)
+	for i := range 32 {
+		admitted["user 1"][i].Close()
+		admitted[root][i].Close()
 	}
-	if got := crowd(l, "user 3", 40); got != 32 || c.Open.Load() != 64 {
+	if got := len(crowd(l, "user 3", 40)); got != 32 || c.Open.Load() != 64 {
 		t.Errorf("user 3 has %d connections of %d", got, c.Open.Load())
 	}
 	if len(l.peers) != 2 {
 		t.Errorf("peers without a connection are kept: %v", l.peers)
+	}
+}
+
+// TestYield: a new connection takes the place of the oldest of its peer, or of the peer that has most, unless it is
+// kept. Those that are kept are never closed.
+func TestYield(t *testing.T) {
+	c := new(Counters)
+	l := New(nil, Limits{Total: 6, Peer: 3, Kept: 4}, nil, c)
+	a, b, d := crowd(l, "a", 3), crowd(l, "b", 2), crowd(l, "d", 1)
+	Keep(a[0], "x")
+	for i, step := range []struct {
+		peer   string
+		yields *conn // nil where it is refused
+	}{{"a", a[1]}, {"e", a[2]}, {"f", b[0]}} {
+		if ok, yields := l.admit(&conn{Conn: nowhere{}, peer: step.peer, listener: l}); !ok || yields != step.yields ||
+			!yields.left {
+			t.Errorf("step %d: admitted %t, %+v yields", i, ok, yields)
+		}
+	}
+	for _, c := range [][]*conn{a, b, d} {
+		for _, c := range c {
+			c.Close() // also where it was closed already
+		}
+	}
+	if l.total != 3 || c.Open.Load() != 3 || c.Yielded.Load() != 3 || len(l.yielding) != 3 {
+		t.Errorf("%d connections, %+v", l.total, c)
+	}
+	if len(l.kept) != 0 {
+		t.Errorf("of connections that are closed %v are kept", l.kept)
+	}
+	var all []*conn
+	for range 20 {
+		for _, peer := range []string{"g", "h"} {
+			for _, c := range crowd(l, peer, 1) {
+				Keep(c, "owner of "+peer)
+				Keep(c, "another")
+				all = append(all, c)
+			}
+		}
+	}
+	if len(l.yielding) != 0 || l.total != 6 || l.peers["g"] != 3 || l.peers["h"] != 3 || c.Crowded.Load() != 34 {
+		t.Errorf("all are kept: %v, refused %d and %d", l.peers, c.Full.Load(), c.Crowded.Load())
+	}
+	if got := crowd(l, "i", 1); got != nil || c.Full.Load() != 1 {
+		t.Errorf("a connection is admitted beyond the limit")
+	}
+	for _, c := range all {
+		c.Close()
+	}
+	for i := range 5 {
+		for _, c := range crowd(l, fmt.Sprint("of one ", i), 1) {
+			Keep(c, "one")
+		}
+	}
+	if len(l.yielding) != 1 || l.kept["one"] != 4 {
+		t.Errorf("of five connections of one owner %v are kept", l.kept)
 	}
 }
 

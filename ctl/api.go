@@ -19,6 +19,7 @@ type API struct {
 type APICounts struct {
 	Open                                int64  // connections now
 	Accepted, RefusedTotal, RefusedPeer uint64 // connections; refused by the limit of all, or of one address
+	Yielded                             uint64 // connections without a user that were closed in place of new ones
 	Requests                            []APIRequests
 	// Full requests found too many others, Limited ones were beyond the limit of their user, and Foreign ones came from
 	// pages of other sites: all were refused.

@@ -10,13 +10,15 @@ func (s sink) api(c *ctl.APICounts) {
 		"Connections refused by the API, by the limit that they reached: total (1024) or peer (512 of one address).", "limit")
 	refused(c.RefusedTotal, "total")
 	refused(c.RefusedPeer, "peer")
+	s.counter("ibsm_api_connections_yielded_total",
+		"Connections that had no request of a user and were closed in place of new ones, beyond the same limits.")(c.Yielded)
 	requests := s.counter("ibsm_api_requests_total",
 		"Requests over the API, by family (v1, ufm, other) and class of the status (2xx to 5xx).", "family", "status")
 	for _, r := range c.Requests {
 		requests(r.Count, r.Family, r.Class)
 	}
 	denied := s.counter("ibsm_api_requests_refused_total",
-		"Requests over the API that were refused, by reason: full (256 others at a time), user (1000 a second of one user), site (sent for a page of another site).",
+		"Requests over the API that were refused, by reason: full (256 others at a time), user (1000 a second or 128 at a time of one user), site (sent for a page of another site).",
 		"reason")
 	denied(c.Full, "full")
 	denied(c.Limited, "user")
