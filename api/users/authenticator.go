@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"ibsm/priority"
 	"ibsm/rights"
 )
 
@@ -65,6 +66,7 @@ type Authenticator struct {
 	sleep func(context.Context, time.Duration) error
 	check func(*hash, string) bool // hash.is, but in tests
 
+	turns  int            // of argon2id
 	key    hidden[[]byte] // of pairs
 	nobody hash           // for the password of a user who has none, or is none
 
@@ -102,7 +104,7 @@ type Counts struct {
 // time; sleep returns after a duration, or earlier with the error of its context.
 func NewAuthenticator(users func() *Set, now func() time.Time,
 	sleep func(context.Context, time.Duration) error) *Authenticator {
-	a := &Authenticator{users: users, now: now, sleep: sleep, check: (*hash).is,
+	a := &Authenticator{users: users, now: now, sleep: sleep, check: (*hash).is, turns: turnsOn(priority.Processors()),
 		right: newRecent[pair, rightPair](mostKnown), wrong: newRecent[pair, wrongPair](mostKnown),
 		networks: newRecent[netip.Prefix, network](mostKnown),
 		flights:  map[flight]chan struct{}{}, late: crowd{of: map[netip.Prefix]int{}},

@@ -71,6 +71,7 @@ func newHarness(t *testing.T) *harness {
 	h := &harness{set: set, token: text}
 	h.Authenticator = users.NewAuthenticator(func() *users.Set { return h.set }, time.Now, pause)
 	h.SetCheck(h.compute)
+	h.SetTurns(8)
 	return h
 }
 

@@ -12,3 +12,6 @@ func (a *Authenticator) SetCheck(around func(is func() bool) bool) {
 func (a *Authenticator) SetQuick(around func(is func() bool) bool, password string) {
 	a.check = func(_ *hash, text string) bool { return around(func() bool { return text == password }) }
 }
+
+// SetTurns has argon2id run as often at a time as on a machine with so many processors.
+func (a *Authenticator) SetTurns(processors int) { a.turns = turnsOn(processors) }

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"maps"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -316,6 +316,30 @@ func TestTurns(t *testing.T) {
 			t.Errorf("%d of 100 networks refused", refused)
 		}
 	})
+}
+
+// TestProcessors: argon2id uses no more than half of the processors, and no more than two.
+func TestProcessors(t *testing.T) {
+	for processors, want := range map[int]int64{1: 1, 2: 1, 3: 1, 4: 2, 64: 2} {
+		synctest.Test(t, func(t *testing.T) {
+			h := newHarness(t)
+			h.SetQuick(h.compute, password)
+			h.SetTurns(processors)
+			h.run = time.Second
+			var all sync.WaitGroup
+			for i := range 20 {
+				all.Go(func() {
+					if _, err := h.try(t.Context(), fmt.Sprint("198.51.100.", i), "k8s", fmt.Sprint("guess ", i)); !isWrong(err) {
+						t.Error(err)
+					}
+				})
+			}
+			all.Wait()
+			if got := h.most.Load(); got != want {
+				t.Errorf("with %d processors %d checks run at a time, want %d", processors, got, want)
+			}
+		})
+	}
 }
 
 // TestGivesUp: a client that goes away while its password waits, or while its answer is delayed, leaves nothing behind.

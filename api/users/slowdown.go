@@ -29,10 +29,13 @@ const (
 
 // Bounds of argon2id at a time.
 const (
-	mostRunning          = 2
+	mostRunning          = 2 // and no more than half of the processors: see turnsOn
 	mostWaiting          = 64
 	mostWaitingOfNetwork = 8
 )
+
+// turnsOn is how often argon2id runs at a time. It leaves processors to those that answer hosts.
+func turnsOn(processors int) int { return min(mostRunning, max(processors/2, 1)) }
 
 // network is what is known of an address, of IPv6 of its network of 64 bits.
 type network struct {
@@ -191,7 +194,7 @@ func (a *Authenticator) leave(from netip.Prefix) {
 // of each of them. The caller holds the lock.
 func (a *Authenticator) next() {
 	now := a.now()
-	for len(a.running) < mostRunning {
+	for len(a.running) < a.turns {
 		i := slices.IndexFunc(a.waiting, func(w *waiter) bool { return a.delayOf(w.from, now) == 0 })
 		if i < 0 {
 			i = slices.IndexFunc(a.waiting, func(w *waiter) bool { return !slices.Contains(a.running, w.from) })
