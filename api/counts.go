@@ -61,7 +61,8 @@ func (c *counts) count(path string, status int) {
 // Counts are numbers since the start.
 func (s *Server) Counts() *ctl.APICounts {
 	c := &ctl.APICounts{Open: s.conns.Open.Load(), Accepted: s.conns.Accepted.Load(), RefusedTotal: s.conns.Full.Load(),
-		RefusedPeer: s.conns.Crowded.Load(), Yielded: s.conns.Yielded.Load(), Full: s.counts.full.Load(), Limited: s.counts.limited.Load(),
+		RefusedPeer: s.conns.Crowded.Load(), Yielded: s.conns.Yielded.Load(),
+		Full: s.counts.full.Load(), Limited: s.counts.limited.Load(),
 		Foreign: s.counts.foreign.Load(), Unlisted: s.counts.unlisted.Load(), Right: s.counts.right.Load(),
 		Wrong: s.counts.wrong.Load(), Busy: s.counts.busy.Load()}
 	for of := range s.counts.requests {

@@ -28,7 +28,8 @@ const (
 )
 
 func newLimits() limits {
-	return limits{refusals: rate.NewLimiter(refusalRate, refusalBurst), mu: new(sync.Mutex), users: map[string]*userLimit{}}
+	return limits{refusals: rate.NewLimiter(refusalRate, refusalBurst), mu: new(sync.Mutex),
+		users: map[string]*userLimit{}}
 }
 
 // listed reports whether the audit has room for a refusal.

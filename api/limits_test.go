@@ -39,7 +39,8 @@ func TestUserLimit(t *testing.T) {
 	})
 }
 
-// TestHandledLimit: a user has half of the requests that are handled at a time, and all users together have all of them.
+// TestHandledLimit: a user has half of the requests that are handled at a time, and all users together have all of
+// them.
 func TestHandledLimit(t *testing.T) {
 	l := newLimits()
 	var ends []func()

@@ -170,12 +170,14 @@ func (s *Server) Serve(ctx context.Context) error {
 			SendPingTimeout: headerTime, PingTimeout: headerTime}, // which end a frame that is sent slowly
 	}
 	defer context.AfterFunc(ctx, func() { srv.Close() })()
-	l := connlimit.New(s.listener, connlimit.Limits{Total: maxConns, Peer: maxConns / 2, Kept: userConns}, nil, &s.conns)
+	limits := connlimit.Limits{Total: maxConns, Peer: maxConns / 2, Kept: userConns}
+	l := connlimit.New(s.listener, limits, nil, &s.conns)
 	var err error
 	if s.plain {
 		err = srv.Serve(l)
 	} else {
-		srv.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, CipherSuites: suites, ClientAuth: tls.RequestClientCert,
+		srv.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, CipherSuites: suites,
+			ClientAuth: tls.RequestClientCert,
 			NextProtos: []string{"h2", "http/1.1"},
 			GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 				return s.certificate.get(), nil

@@ -31,8 +31,8 @@ func (c *Counters) Refused() uint64 { return c.Full.Load() + c.Crowded.Load() }
 // apply to root, so that others cannot keep it out of a unix socket; Peer does.
 type Limits struct {
 	Total, Peer int
-	// Kept has an earlier connection closed in place of a new one, unless it is kept: the oldest of the peer, or, beyond
-	// Total, of the peer that has most of them. So many connections of an owner can be kept. 0 closes none.
+	// Kept has an earlier connection closed in place of a new one, unless it is kept: the oldest of the peer, or,
+	// beyond Total, of the peer that has most of them. So many connections of an owner can be kept. 0 closes none.
 	Kept int
 }
 

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestBodiesWithoutEnd: clients that send bodies of no stated length, and do not end them, keep nobody else from sending
-// one.
+// TestBodiesWithoutEnd: clients that send bodies of no stated length, and do not end them, keep nobody else from
+// sending one.
 func TestBodiesWithoutEnd(t *testing.T) {
 	both(t, func(t *testing.T, http2 bool) {
 		b := nico(t)
