@@ -24,6 +24,8 @@ import (
 var notInRecord = map[string]string{
 	"view.View.Gen":                 "is in the line before those of the view",
 	"topo.Node.Switch":              "the place in Topo.Switches, which the tables' lines follow",
+	"topo.VPorts.guids":             "made of the List and Aliases",
+	"topo.VPorts.lids":              "made of the List",
 	"routing.Tables.Rules":          "functions",
 	"partitions.Policy.byKey":       "made of the Partitions",
 	"partitions.Policy.groups":      "made of the port groups",

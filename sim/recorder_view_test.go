@@ -55,11 +55,33 @@ func writeView(v *view.View, line writer) {
 	for i := range v.Topo.Nodes {
 		writeNode(v, topo.NodeIdx(i), line)
 	}
+	if v.Topo.VPorts.Len() > 0 || s.VPortHopLimit > 0 {
+		line("vports hops=%d", s.VPortHopLimit)
+		writeVPorts(v.Topo, line)
+	}
 	line("top lid=%d owners=%s", uint16(v.LIDs.Top), portNames(v.Topo, v.LIDs.Owner))
 	writeRouting(v, line)
 	writeTables(v, line)
 	writePolicies(v, line)
 	writeCabling(v.Cabling, line)
+}
+
+// writeVPorts writes the vPorts of a subnet.
+func writeVPorts(t *topo.Topo, line writer) {
+	if t.VPorts == nil {
+		return
+	}
+	for i := range t.VPorts.List {
+		p := &t.VPorts.List[i]
+		var desc smp.NodeDescription
+		if p.Desc != nil {
+			desc = *p.Desc
+		}
+		line("vport %s/%d guid=%#x node=%#x lid=%d,%t shares=%d cap=%d state=%d elsewhere=%t pkeys=%s desc=%s aliases=%v",
+			portName(t, p.Port), p.Index, uint64(p.GUID), uint64(p.Node), uint16(p.LID), p.LIDRequired, p.Shares,
+			p.PartitionCap, uint8(p.State), p.Elsewhere, pkeysText(p.PKeys), bare(desc[:]),
+			t.VPorts.Aliases[topo.VPortIdx(i)])
+	}
 }
 
 func writeNode(v *view.View, i topo.NodeIdx, line writer) {
