@@ -3,13 +3,18 @@ package ufm_test
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
+	"os"
+	"path"
 	"strings"
 	"testing"
 
 	"ibsm/api"
+	"ibsm/api/openapi"
+	"ibsm/api/openapi/openapitest"
 	"ibsm/api/ufm"
 	"ibsm/api/ufm/ufmtest"
 	"ibsm/ctl"
@@ -47,7 +52,12 @@ func serve(t *testing.T, b *ufmtest.Backend, u *rights.User, cfg ufm.Config) *be
 			t.Error(err)
 		}
 	})
-	return &bench{t, b, &ufmtest.Client{URL: server.URL(), TLS: &tls.Config{InsecureSkipVerify: true}}}
+	return &bench{t, b, &ufmtest.Client{URL: server.URL(), TLS: &tls.Config{InsecureSkipVerify: true},
+		Seen: func(e *ufmtest.Exchange, r *ufmtest.Reply) {
+			if err := keep(e, r); err != nil {
+				t.Error(err)
+			}
+		}}}
 }
 
 // handler answers the calls of a user without a listener.
@@ -115,4 +125,38 @@ func both(t *testing.T, test func(t *testing.T, http2 bool)) {
 	for _, http2 := range []bool{false, true} {
 		t.Run(fmt.Sprintf("HTTP/%d", map[bool]int{false: 1, true: 2}[http2]), func(t *testing.T) { test(t, http2) })
 	}
+}
+
+// replies are those of all tests: TestMain checks them against the description of the calls.
+var replies openapitest.Recorder
+
+// keep keeps a reply, unless the path of its request is written in another way than the description has it, or has
+// several segments for one parameter, which OpenAPI has no word for.
+func keep(e *ufmtest.Exchange, r *ufmtest.Reply) error {
+	name, query, _ := strings.Cut(e.Path, "?")
+	if clean := path.Clean(name); strings.TrimSuffix(name, "/") != clean || strings.Contains(name, "%") ||
+		strings.Count(name, "/cloudx/") > 0 {
+		return nil
+	} else if name = clean; query != "" {
+		name += "?" + query
+	}
+	return replies.Add(openapitest.Reply{Method: e.Method, Path: name, Status: r.Status, Lenient: true,
+		Type: r.Header.Get("Content-Type"), Reply: []byte(r.Body)})
+}
+
+func TestMain(m *testing.M) {
+	status := m.Run()
+	if status == 0 && replies.Len() > 0 {
+		text, err := openapi.Document(ufm.New(ufm.Config{}).Routes(), "1")
+		if err == nil {
+			err = replies.Validate(text)
+		}
+		if err != nil {
+			fmt.Println(err)
+		}
+		if err != nil && !errors.Is(err, openapitest.ErrNoValidator) {
+			status = 1
+		}
+	}
+	os.Exit(status)
 }

@@ -25,6 +25,8 @@ type Reply struct {
 	Status       int
 	Type         string
 	Reply        []byte
+	// Lenient has the request not checked: the server accepts more than the description says.
+	Lenient bool
 }
 
 // Recorder keeps replies, equal ones once. The zero value is ready. Its methods are safe for concurrent use.

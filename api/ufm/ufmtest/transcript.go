@@ -95,6 +95,7 @@ type Client struct {
 	HTTP2 bool
 	// Credential is the value of the header Authorization in the place of that of a transcript; nil for this one.
 	Credential func(transcript string) string
+	Seen       func(*Exchange, *Reply) // gets each request and its reply; nil for nobody
 
 	client *http.Client
 }
@@ -109,6 +110,9 @@ func (c *Client) Send(tb testing.TB, e *Exchange) *Reply {
 	r, err := send(tb, e)
 	if err != nil {
 		tb.Fatalf("%s: %s %s: %v", e.Name, e.Method, e.Path, err)
+	}
+	if c.Seen != nil {
+		c.Seen(e, r)
 	}
 	return r
 }
