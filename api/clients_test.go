@@ -47,6 +47,7 @@ func TestClientCertificates(t *testing.T) {
 		}), "", "incompatible key usage"},
 		{"without one", nil, "", "no client certificate, and no header Authorization"},
 		{"empty header", valid, "Authorization: ", ""},
+		{"empty header, without one", nil, "Authorization: ", "no client certificate"},
 		{"valid, wrong password", valid, basic("reader:wrong password"), "wrong user or password"},
 		{"expired, right password", h.ca.of(t, readerURI, func(c *x509.Certificate) {
 			c.NotAfter = time.Now().Add(-time.Minute)
@@ -64,6 +65,8 @@ func TestClientCertificates(t *testing.T) {
 			switch want := map[bool]int{true: 200, false: 401}[c.says == ""]; {
 			case r.StatusCode != want || !strings.Contains(r.failure(), c.says):
 				t.Errorf("%s: %s %s", c.what, r.Status, r.text)
+			case c.what == "empty header, without one" && r.text != `{"error": "no client certificate"}`:
+				t.Errorf("%s: %s, want that of the transcript", c.what, r.text)
 			case want == 401 && !strings.HasPrefix(r.Header.Get("WWW-Authenticate"), "Basic "):
 				t.Errorf("%s: header WWW-Authenticate: %s", c.what, r.Header.Get("WWW-Authenticate"))
 			}

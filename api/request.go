@@ -122,6 +122,9 @@ func (s *Server) authenticate(r *http.Request) (*rights.User, error) {
 	if c.Names, invalid = s.names(r); invalid != nil && strings.TrimSpace(header) == "" {
 		return nil, invalid
 	}
+	if _, sent := r.Header["Authorization"]; sent && strings.TrimSpace(header) == "" && c.Names == nil {
+		return nil, errNoCertificate
+	}
 	return s.users.Authenticate(r.Context(), c)
 }
 
@@ -245,12 +248,25 @@ func (s *Server) isOwnName(host string) bool {
 	return leaf != nil && leaf.VerifyHostname(host) == nil
 }
 
+// quoted is a text as JSON.
+func quoted(text string) string {
+	json, err := json.Marshal(text)
+	if err != nil {
+		return `"internal error"`
+	}
+	return string(json)
+}
+
+// errNoCertificate refuses a client with an empty header, which means a certificate.
+var errNoCertificate = errors.New("no client certificate")
+
 // fail replies with an error.
 func fail(w http.ResponseWriter, status int, reason, hint string) {
-	body, err := json.Marshal(&ctl.Failure{Err: reason, Hint: hint})
-	if err != nil {
-		body = []byte(`{"error":"internal error"}`)
+	body := []byte(`{"error": ` + quoted(reason)) // with a blank, as clients of UFM's calls get it
+	if hint != "" {
+		body = append(body, `, "hint": `+quoted(hint)...)
 	}
+	body = append(body, '}')
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
 	h.Set("Content-Length", strconv.Itoa(len(body)))
