@@ -37,8 +37,7 @@ type (
 		Any      any               `json:"any"`
 		Itself   []kinds           `json:"itself,omitempty"`
 		inner
-		Hidden  int `json:"-"`
-		private int
+		Hidden int `json:"-"`
 	}
 	inner struct {
 		Embedded int `json:"embedded"`

@@ -47,6 +47,9 @@ func TestKnown(t *testing.T) {
 		try("another horse", false, 1)
 		try("another horse", false, 0)
 		p, err := users.NewPassword("another horse")
+		if err != nil {
+			t.Fatal(err)
+		}
 		if h.set, err = h.set.SetPassword("k8s", p); err != nil {
 			t.Fatal(err)
 		}
