@@ -3,10 +3,14 @@ package ufm_test
 import (
 	"io"
 	"net/http"
+	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"ibsm/api/ufm/ufmtest"
 )
 
 // TestBodiesWithoutEnd: clients that send bodies of no stated length, and do not end them, keep nobody else from
@@ -52,4 +56,26 @@ func TestBodiesWithoutEnd(t *testing.T) {
 		}
 		slow.Wait()
 	})
+}
+
+// broken is a body that does not come in time.
+type broken struct{}
+
+func (broken) Read([]byte) (int, error) { return 0, os.ErrDeadlineExceeded }
+
+// TestBodiesThatBreakOff: a body that does not come to its end is the client's fault, however long it is.
+func TestBodiesThatBreakOff(t *testing.T) {
+	h := handler(ufmtest.New(t, ufmtest.NICoSubnet(t), ufmtest.NICoFile), admin)
+	for _, call := range []string{"POST resources/pkeys", "PUT resources/pkeys", "POST resources/pkeys/add",
+		"POST actions/remove_guids_from_pkey"} {
+		for _, length := range []int{1, 100_000} {
+			method, path, _ := strings.Cut(call, " ")
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, httptest.NewRequest(method, "/ufmRest/"+path,
+				io.MultiReader(strings.NewReader(strings.Repeat(" ", length)), broken{})))
+			if w.Code != 400 || !strings.Contains(w.Body.String(), "the body ends after") {
+				t.Errorf("%s, %d bytes: status %d, %s", call, length, w.Code, w.Body)
+			}
+		}
+	}
 }

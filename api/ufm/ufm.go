@@ -203,6 +203,9 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error
 		control.SetReadDeadline(time.Now().Add(patience / 2))
 		body, err = io.ReadAll(io.MultiReader(bytes.NewReader(body), from))
 	}
+	if large := (*http.MaxBytesError)(nil); err != nil && !errors.As(err, &large) {
+		err = fmt.Errorf("%w: the body ends after %d bytes: %w", ctl.ErrBadRequest, len(body), err)
+	}
 	if err != nil {
 		return nil, err
 	}
