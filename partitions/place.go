@@ -21,12 +21,14 @@ type place struct {
 
 // scratch is memory used again.
 type scratch struct {
-	one    [1]topo.PortIdx
+	one    [1]member
 	ofType map[mad.NodeType][]topo.PortIdx
 	table  []mad.PKey
 	late   []mad.PKey
 	hosts  *HostIndex[topo.PortIdx]
 	groups map[string][]topo.PortIdx // the end ports of port groups
+	// vPorts, and the end ports with them; nil before they are needed
+	virtual, all []member
 }
 
 // settled reports whether the table equals the target.

@@ -95,17 +95,17 @@ type Member struct {
 type Who uint8
 
 // Sets of ports. Ports that own a LID are meant: those of adapters and routers, and port
-// 0 of switches.
+// 0 of switches. vPorts, which are those of virtual functions, are named by their GUIDs, and in two of the sets.
 const (
 	OnePort     Who = 1 // the one with the GUID
-	All         Who = 2
+	All         Who = 2 // vPorts, too
 	AllCAs      Who = 3
 	AllSwitches Who = 4
 	AllRouters  Who = 5
-	AllVCAs     Who = 6 // virtual adapters, which only some devices have
+	AllVCAs     Who = 6 // vPorts alone
 	Self        Who = 7 // the port that the manager runs at
 	// OpenSM does not know the following.
-	InRange Who = 8  // ports with GUIDs from Port to Last
+	InRange Who = 8  // ports and vPorts with GUIDs from Port to Last
 	Hosts   Who = 9  // of adapters, by the name of the host
 	OfGroup Who = 10 // of a port group
 )

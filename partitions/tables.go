@@ -57,10 +57,12 @@ type Indexes map[Port]*topo.PKeyTable
 // times as many as a subnet has LIDs.
 const maxIndexes = 4 * int(mad.MaxUnicastLID)
 
-// prune forgets the indexes of ports that have left, where there are too many.
+// prune forgets the indexes of ports and vPorts that have left, where there are too many.
 func (x Indexes) prune(t *topo.Topo) {
 	if len(x) > maxIndexes {
-		maps.DeleteFunc(x, func(p Port, _ *topo.PKeyTable) bool { return t.FindPort(p.GUID) == topo.None })
+		maps.DeleteFunc(x, func(p Port, _ *topo.PKeyTable) bool {
+			return t.FindPort(p.GUID) == topo.None && t.FindVPort(p.GUID) == topo.None
+		})
 	}
 }
 
@@ -84,9 +86,11 @@ type Tables struct {
 	Exact     []bool
 	Confines  bool // as Policy.Confines says
 	Overflows []Overflow
-	Remember  Indexes        // as the next Compile begins with them
-	Claims    []Claim        // hosts that are no members by their names
-	Unknown   []topo.PortIdx // end ports whose tables could not be read, so that they cannot be written either
+	// VPorts are the target tables of vPorts, by VPortIdx; nil for one that is left alone.
+	VPorts   []*topo.PKeyTable
+	Remember Indexes        // as the next Compile begins with them
+	Claims   []Claim        // hosts that are no members by their names
+	Unknown  []topo.PortIdx // end ports whose tables could not be read, so that they cannot be written either
 }
 
 // Table is what a port will have: its target, or what it has where its table is left alone, nil if that is not known. t
@@ -100,23 +104,24 @@ func (t *Tables) Table(of *topo.Topo, p topo.PortIdx) *topo.PKeyTable {
 
 // Overflow is a port that cannot hold all its wanted keys.
 type Overflow struct {
-	Port topo.PortIdx
-	Size int        // entries that it has
-	Left []mad.PKey // keys that found no room; of an external port all, since nothing is cut there
+	Port  topo.PortIdx
+	Size  int           // entries that it has
+	Left  []mad.PKey    // keys that found no room; of an external port all, since nothing is cut there
+	VPort topo.VPortIdx // the one behind Port that it is about; None where it is about Port
 }
 
 // compiler is a Compile under way.
 type compiler struct {
 	*Tables
 	t       *topo.Topo
-	members [][]mad.PKey // wanted keys by PortIdx, of end ports
+	members [][]mad.PKey // wanted keys by member, of end ports and vPorts
 	absent  []*Member    // that OpenSM does not know, without a port
-	first   []mad.PKey   // the key for index 0 by PortIdx, where the file asks for one; empty where it never does
+	first   []mad.PKey   // the key for index 0 by member, where the file asks for one; empty where it never does
 	tables  topo.PKeyTables
 	scratch scratch
 }
 
-// Compile makes of a Policy the tables of a subnet, whose Topo has the tables as they
+// Compile makes of a Policy the tables of a subnet, of its ports and vPorts, whose Topo has the tables as they
 // are. A key that stays keeps its index, because queue pairs name their key by its index. Only
 // indx0 moves keys: the one that it is about, and the one that is at index 0. A key that comes goes
 // where it was before, if it was, else behind all that ever were, else into a hole; that of
@@ -128,7 +133,10 @@ func Compile(policy *Policy, settings Settings, t *topo.Topo, remembered Indexes
 	c := &compiler{
 		Tables: &Tables{Policy: policy, Settings: settings, Want: make([]*topo.PKeyTable, len(t.Ports)),
 			Checking: make([]Checking, len(t.Ports)), Exact: make([]bool, len(t.Ports))},
-		t: t, members: make([][]mad.PKey, len(t.Ports)),
+		t: t, members: make([][]mad.PKey, len(t.Ports)+t.VPorts.Len()),
+	}
+	if n := t.VPorts.Len(); n > 0 {
+		c.VPorts = make([]*topo.PKeyTable, n)
 	}
 	if policy == nil {
 		c.fill()
@@ -142,6 +150,9 @@ func Compile(policy *Policy, settings Settings, t *topo.Topo, remembered Indexes
 	c.ask()
 	for _, p := range t.EndPorts {
 		c.endPort(p)
+	}
+	for v := range c.VPorts {
+		c.vPort(topo.VPortIdx(v))
 	}
 	c.Remember.prune(t)
 	for p := range t.Ports {
@@ -163,6 +174,11 @@ func (c *compiler) fill() {
 			c.Want[p] = full
 		}
 	}
+	for v := range c.VPorts {
+		if held := c.t.VPorts.At(topo.VPortIdx(v)); held.PKeys != nil && len(held.PKeys.Keys()) == 0 && c.hasTable(held) {
+			c.VPorts[v] = topo.NewPKeyTable([]mad.PKey{mad.DefaultPKey})
+		}
+	}
 }
 
 // inTableOrder is the order in which OpenSM gives keys that are new their indexes: that
@@ -181,8 +197,8 @@ func (c *compiler) join() {
 		order = slices.DeleteFunc(order, func(p *Partition) bool { return p.Number == 0 })
 	}
 	slices.SortStableFunc(order, inTableOrder)
-	last := make([]*Member, len(c.t.Ports)) // that names the port
-	var named []topo.PortIdx
+	last := make([]*Member, len(c.members)) // that names the port
+	var named []member
 	for _, part := range order {
 		named = named[:0]
 		for i := range part.Members {
@@ -209,16 +225,18 @@ func (c *compiler) join() {
 	}
 }
 
-// who are the end ports that a Member names and that are there.
-func (c *compiler) who(m *Member) []topo.PortIdx {
+// who are the end ports and vPorts that a Member names and that are there.
+func (c *compiler) who(m *Member) []member {
 	s := &c.scratch
 	switch m.Who {
 	case OnePort:
-		s.one[0] = c.t.FindPort(m.Port)
+		s.one[0] = c.find(m.Port)
 	case Self:
 		s.one[0] = c.t.Self
 	case All:
-		return c.t.EndPorts
+		return c.all()
+	case AllVCAs:
+		return c.virtual()
 	case AllCAs:
 		return c.ofType(mad.CA)
 	case AllSwitches:
@@ -227,6 +245,7 @@ func (c *compiler) who(m *Member) []topo.PortIdx {
 		return c.ofType(mad.Router)
 	case InRange, Hosts, OfGroup:
 		ports, claimed := c.lookUp(m)
+		ports = c.withRange(m, ports)
 		if len(ports)+len(claimed) == 0 {
 			c.absent = append(c.absent, m)
 		}
@@ -257,7 +276,7 @@ func (c *compiler) ofType(typ mad.NodeType) []topo.PortIdx {
 const MaxKeys = 1024
 
 // enter notes a port's membership, of two keys the limited one first, as OpenSM does.
-func (c *compiler) enter(p topo.PortIdx, key mad.PKey, m *Member) {
+func (c *compiler) enter(p member, key mad.PKey, m *Member) {
 	if len(c.members[p]) >= MaxKeys {
 		return
 	}
@@ -310,7 +329,7 @@ func (c *compiler) ask() {
 			last[ofSet{it.Who, it.Index0, it.key}] = i
 		}
 	}
-	c.first = make([]mad.PKey, len(c.t.Ports))
+	c.first = make([]mad.PKey, len(c.members))
 	for i, it := range items {
 		if it.isSet() && last[ofSet{it.Who, it.Index0, it.key}] != i {
 			continue
@@ -340,12 +359,18 @@ func (c *compiler) endPort(p topo.PortIdx) {
 		port: Port{GUID: port.GUID}, held: port.PKeys, want: c.members[p],
 		size: c.t.Nodes[port.Node].PKeyTableSize(port.Num), forget: c.Settings.ForgetIndexes,
 	}
+	c.complete(p, &at)
+	c.settle(p, &at)
+}
+
+// complete completes the place of a member: with the keys that stay beside those of callers, and those for index 0.
+func (c *compiler) complete(p member, at *place) {
 	if c.first != nil {
 		at.first = c.first[p]
 	}
 	if len(c.Policy.Owned) > 0 {
-		at.want = c.others(port.PKeys, at.want)
-		if len(port.PKeys.Keys()) == 0 {
+		at.want = c.others(at.held, at.want)
+		if len(at.held.Keys()) == 0 {
 			at.want = append(at.want, mad.DefaultPKey)
 		}
 	}
@@ -354,7 +379,6 @@ func (c *compiler) endPort(p topo.PortIdx) {
 			at.home = k // the full member's if there are both
 		}
 	}
-	c.settle(p, &at)
 }
 
 // owns reports whether a key is one of Owned.
@@ -395,7 +419,7 @@ func (c *compiler) external(p topo.PortIdx) {
 		return
 	}
 	at := place{port: Port{node.GUID, port.Num}, held: port.PKeys, size: size, forget: true}
-	keys := c.members[port.Peer]
+	keys := c.behind(port.Peer)
 	if len(c.Policy.Owned) > 0 {
 		c.externalBesideOthers(p, &at)
 		return
@@ -413,7 +437,7 @@ func (c *compiler) external(p topo.PortIdx) {
 		at.want = append(at.want, key)
 	}
 	if len(at.want) > size {
-		c.Overflows = append(c.Overflows, Overflow{p, size, at.want})
+		c.Overflows = append(c.Overflows, Overflow{p, size, at.want, topo.None})
 		c.Checking[p] = Unchecked
 		return
 	}
@@ -428,15 +452,16 @@ func (c *compiler) externalBesideOthers(p topo.PortIdx, at *place) {
 	if !port.Info.PartitionEnforcementInbound() && !port.Info.PartitionEnforcementOutbound() {
 		return
 	}
-	full := make([]mad.PKey, 0, len(c.members[port.Peer]))
-	for _, key := range c.members[port.Peer] {
+	keys := c.behind(port.Peer)
+	full := make([]mad.PKey, 0, len(keys))
+	for _, key := range keys {
 		if key |= mad.FullMember; !slices.Contains(full, key) {
 			full = append(full, key)
 		}
 	}
 	at.want = c.others(port.PKeys, full)
 	if len(at.want) > at.size {
-		c.Overflows = append(c.Overflows, Overflow{p, at.size, at.want})
+		c.Overflows = append(c.Overflows, Overflow{p, at.size, at.want, topo.None})
 		return
 	}
 	c.settle(p, at)
@@ -444,24 +469,29 @@ func (c *compiler) externalBesideOthers(p topo.PortIdx, at *place) {
 
 // settle gives each key of a place its index.
 func (c *compiler) settle(p topo.PortIdx, at *place) {
+	var left []mad.PKey
+	if c.Want[p], left = c.layOut(at); len(left) > 0 {
+		c.Overflows = append(c.Overflows, Overflow{p, at.size, left, topo.None})
+	}
+}
+
+// layOut is the target table of a place, and the keys that find no room in it.
+func (c *compiler) layOut(at *place) (want *topo.PKeyTable, left []mad.PKey) {
 	at.ever = c.Remember[at.port]
 	if at.settled() {
-		c.Want[p] = at.held
-		return
+		return at.held, nil
 	}
 	table, left := at.assign(&c.scratch)
-	c.Want[p] = c.tables.Of(table, at.held)
-	if len(left) > 0 {
-		c.Overflows = append(c.Overflows, Overflow{p, at.size, left})
-	}
+	want = c.tables.Of(table, at.held)
 	if at.forget {
-		return
+		return want, left
 	}
-	if ever := c.tables.Of(at.outlived(table), at.ever); ever != c.Want[p] {
+	if ever := c.tables.Of(at.outlived(table), at.ever); ever != want {
 		c.Remember[at.port] = ever
 	} else {
 		delete(c.Remember, at.port)
 	}
+	return want, left
 }
 
 // Name is the key with the name of its partition, for a message.
@@ -493,6 +523,11 @@ func (t *Tables) Explain(o Overflow, subnet *topo.Topo) string {
 			"port %d of switch %v %q has room for %[5]d of %[4]d P_Keys: it enforces none. Remove the host behind it from a partition",
 			port.Num, node.GUID, node.Desc.String(), len(o.Left), o.Size)
 	}
-	return fmt.Sprintf("port %v of %q holds %d P_Keys, and no room is left for %s: take it out of a partition",
-		port.GUID, node.Desc.String(), o.Size, strings.Join(names, ", "))
+	what := fmt.Sprintf("port %v", port.GUID)
+	if o.VPort != topo.None {
+		v := subnet.VPorts.At(o.VPort)
+		what = fmt.Sprintf("vPort %d, %v,", v.Index, v.GUID)
+	}
+	return fmt.Sprintf("%s of %q holds %d P_Keys, and no room is left for %s: take it out of a partition",
+		what, node.Desc.String(), o.Size, strings.Join(names, ", "))
 }

@@ -28,12 +28,20 @@ type VPort struct {
 	// Shares is the index of the vPort whose LID it shares where it does not ask for one.
 	Shares       uint16
 	PartitionCap uint16 // entries of its P_Key table; 0: not known
+	Caps         smp.VPortCapMask
 	State        smp.PortState
 	LIDRequired  bool // it asks for a LID of its own
 	// Elsewhere says that its GUID is now that of a port, or of another vPort, so that it is not found by it: the
 	// function has moved there, or two have one GUID.
 	Elsewhere bool
 }
+
+// maxVPortPKeys is the most entries of a vPort's P_Key table that are read and written, eight times as many as adapters
+// have. A vPort may say that it has 65,535.
+const maxVPortPKeys = 1024
+
+// PKeyTableSize is the number of entries of its P_Key table; 0 where that is not known.
+func (p *VPort) PKeyTableSize() int { return min(int(p.PartitionCap), maxVPortPKeys) }
 
 // VPorts are the vPorts of a subnet. They are immutable. The nil value is that of a subnet without any.
 type VPorts struct {
