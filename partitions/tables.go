@@ -175,7 +175,8 @@ func (c *compiler) fill() {
 		}
 	}
 	for v := range c.VPorts {
-		if held := c.t.VPorts.At(topo.VPortIdx(v)); held.PKeys != nil && len(held.PKeys.Keys()) == 0 && c.hasTable(held) {
+		held := c.t.VPorts.At(topo.VPortIdx(v))
+		if held.PKeys != nil && len(held.PKeys.Keys()) == 0 && c.hasTable(held) {
 			c.VPorts[v] = topo.NewPKeyTable([]mad.PKey{mad.DefaultPKey})
 		}
 	}

@@ -1,13 +1,36 @@
 package topo
 
-import "ibsm/mad"
+import (
+	"cmp"
+	"slices"
+
+	"ibsm/mad"
+)
 
 // LIDs says which port owns which LIDs. A port owns Base .. Base + 2^LMC - 1.
 type LIDs struct {
 	Base  []mad.LID // by PortIdx; 0 for a port that owns none
 	LMC   []uint8   // by PortIdx
-	Owner []PortIdx // by LID, 0..Top; None when nobody owns it
-	Top   mad.LID   // highest LID owned
+	Owner []PortIdx // by LID, 0..Top; None when no port owns it
+	Top   mad.LID   // highest LID owned, by a port or a vPort
+	// VPorts are the LIDs of vPorts that have one of their own, ascending GUID.
+	VPorts []VPortLID
+}
+
+// VPortLID is the LID of a vPort's own. Switches forward it as they do the base LID of the port in front.
+type VPortLID struct {
+	GUID mad.GUID
+	LID  mad.LID
+	Port PortIdx // behind which it is
+}
+
+// VPort is the LID of the vPort with a GUID; ok is false where it has none of its own.
+func (l *LIDs) VPort(guid mad.GUID) (v VPortLID, ok bool) {
+	i, ok := slices.BinarySearchFunc(l.VPorts, guid, func(v VPortLID, g mad.GUID) int { return cmp.Compare(v.GUID, g) })
+	if !ok {
+		return v, false
+	}
+	return l.VPorts[i], true
 }
 
 // Count is the number of LIDs the port owns.

@@ -23,9 +23,10 @@ type Conflict struct {
 type Assigned struct {
 	LIDs      *topo.LIDs
 	Conflicts []Conflict
-	Exhausted []mad.GUID   // end ports for which no LID is left
+	Exhausted []mad.GUID   // end ports and vPorts for which no LID is left
 	Reclaimed []Assignment // of absent ports, given to other ports
 	Absent    []Assignment // LIDs kept for ports that are not in the subnet, the longest absent last
+	unread    bool         // In.Unread
 }
 
 // assigner makes an Assigned.
@@ -35,13 +36,15 @@ type assigner struct {
 	limit     int            // highest LID that every switch can forward
 	lmc, lmc0 uint8          // of CAs and routers; of enhanced switch ports 0
 	owner     []topo.PortIdx // by LID; topo.None is free
-	next      [8]int         // by LMC: where the search for a free range continues
+	vPorts    []vPort
+	next      [8]int // by LMC: where the search for a free range continues
 }
 
 // Owners of LIDs that no port of t has.
 const (
 	reservedLID topo.PortIdx = -2 - iota // may be in use by a node that does not answer
 	ofAbsent                             // belongs to an absent port
+	ofVPort                              // belongs to a vPort
 )
 
 // In is the input of an assignment.
@@ -51,23 +54,26 @@ type In struct {
 	Stale         bool         // reported LIDs take precedence over remembered ones
 	Reserved      []mad.LID    // further LIDs to avoid
 	Anew          bool         // neither remembered nor reported LIDs apply
+	// Unread says that vPorts have not been read yet: a GUID that is missed may be that of one.
+	Unread bool
 }
 
 // Assign gives every end port its LIDs: the remembered ones; else those that it reports,
 // if they are valid and no other port has them; else the lowest free ones, to our own port
 // first and then in order of port GUID. LIDs of absent ports are kept for them, unless a port
 // carries traffic with them. When no others are free, the longest absent ports lose theirs
-// first.
+// first. vPorts that ask for a LID of their own get one likewise, after the ports.
 func Assign(t *topo.Topo, in In) *Assigned { return &assign(t, in).Assigned }
 
 func assign(t *topo.Topo, in In) *assigner {
 	a := &assigner{
-		Assigned: Assigned{LIDs: &topo.LIDs{Base: make([]mad.LID, len(t.Ports)), LMC: make([]uint8, len(t.Ports))}},
-		t:        t,
-		limit:    highest(t),
-		lmc:      in.LMC,
-		lmc0:     in.LMCPort0,
-		owner:    make([]topo.PortIdx, int(mad.MaxUnicastLID)+1),
+		Assigned: Assigned{LIDs: &topo.LIDs{Base: make([]mad.LID, len(t.Ports)), LMC: make([]uint8, len(t.Ports))},
+			unread: in.Unread},
+		t:     t,
+		limit: highest(t),
+		lmc:   in.LMC,
+		lmc0:  in.LMCPort0,
+		owner: make([]topo.PortIdx, int(mad.MaxUnicastLID)+1),
 	}
 	for l := range a.owner {
 		a.owner[l] = topo.None
@@ -76,6 +82,7 @@ func assign(t *topo.Topo, in In) *assigner {
 		a.next[i] = 1 << i
 	}
 	order := a.order()
+	a.vPorts = vPortsOf(t)
 	if !in.Anew {
 		a.assignKnown(order, &in)
 	}
@@ -84,6 +91,7 @@ func assign(t *topo.Topo, in In) *assigner {
 			a.allot(p)
 		}
 	}
+	a.allotVPorts()
 	a.index()
 	return a
 }
@@ -96,9 +104,16 @@ func (a *assigner) assignKnown(order []topo.PortIdx, in *In) {
 			a.keep(p, reported(p))
 		}
 	}
+	a.keepVPorts(func(v *topo.VPort) mad.LID {
+		if in.Stale {
+			return v.LID
+		}
+		return 0
+	})
 	for _, p := range order {
 		a.keep(p, Find(in.Remembered, a.t.Ports[p].GUID).Base)
 	}
+	a.keepVPorts(func(v *topo.VPort) mad.LID { return Find(in.Remembered, v.GUID).Base })
 	for _, p := range order {
 		if inUse(a.t, p) {
 			a.keep(p, reported(p))
@@ -115,6 +130,7 @@ func (a *assigner) assignKnown(order []topo.PortIdx, in *In) {
 			a.adopt(p)
 		}
 	}
+	a.keepVPorts(func(v *topo.VPort) mad.LID { return v.LID })
 }
 
 // inUse reports whether data can flow to the reported LID of an end port.
@@ -130,7 +146,7 @@ func inUse(t *topo.Topo, p topo.PortIdx) bool {
 // keepAbsent reserves the LIDs of absent ports, unless another port has some of them.
 func (a *assigner) keepAbsent(remembered []Assignment) {
 	for _, k := range remembered {
-		if a.t.FindPort(k.Port) == topo.None && k.Valid() {
+		if a.t.FindPort(k.Port) == topo.None && !a.hasVPort(k.Port) && k.Valid() {
 			a.Absent = append(a.Absent, k)
 		}
 	}
@@ -254,22 +270,28 @@ func (a *assigner) adopt(p topo.PortIdx) {
 
 // allot assigns to a port the lowest free LIDs, else those of the longest absent port.
 func (a *assigner) allot(p topo.PortIdx) {
-	lmc := a.lmcOf(p)
+	if base := a.free(a.lmcOf(p)); base != 0 {
+		a.give(p, base)
+	} else {
+		a.Exhausted = append(a.Exhausted, a.t.Ports[p].GUID)
+	}
+}
+
+// free is the lowest base of free LIDs, else one that an absent port loses; 0 where none is left.
+func (a *assigner) free(lmc uint8) mad.LID {
 	for base := a.next[lmc]; base+1<<lmc-1 <= a.limit; base += 1 << lmc {
 		if a.fits(mad.LID(base), lmc) {
 			a.next[lmc] = base + 1<<lmc
-			a.give(p, mad.LID(base))
-			return
+			return mad.LID(base)
 		}
 	}
 	a.next[lmc] = a.limit + 1
 	for len(a.Absent) > 0 {
 		if base := a.reclaim(lmc); base != 0 {
-			a.give(p, base)
-			return
+			return base
 		}
 	}
-	a.Exhausted = append(a.Exhausted, a.t.Ports[p].GUID)
+	return 0
 }
 
 // reclaim frees the LIDs of the longest absent port, and returns a base LID that has become free, or 0.
@@ -299,14 +321,19 @@ func (a *assigner) reclaim(lmc uint8) (free mad.LID) {
 func (a *assigner) index() {
 	a.LIDs.Owner = a.owner[:int(a.LIDs.Top)+1]
 	for l, p := range a.LIDs.Owner {
-		if p == reservedLID || p == ofAbsent {
+		if p < topo.None {
 			a.LIDs.Owner[l] = topo.None
+		}
+	}
+	for i := range a.vPorts {
+		if v := &a.vPorts[i]; v.lid != 0 {
+			a.LIDs.VPorts = append(a.LIDs.VPorts, topo.VPortLID{GUID: v.GUID, LID: v.lid, Port: v.Port})
 		}
 	}
 }
 
-// Retained are the assignments to store, ascending GUID, of the ports of t and of absent ones: before itself if nothing
-// has changed. Ports whose LIDs were reclaimed are left out.
+// Retained are the assignments to store, ascending GUID, of the ports and vPorts of t and of absent ones: before itself
+// if nothing has changed. Ports whose LIDs were reclaimed are left out.
 func (r *Assigned) Retained(t *topo.Topo, before []Assignment, now int64) []Assignment {
 	list := make([]Assignment, 0, len(t.EndPorts)+len(r.Absent))
 	for _, p := range t.EndPorts {
@@ -314,8 +341,11 @@ func (r *Assigned) Retained(t *topo.Topo, before []Assignment, now int64) []Assi
 			list = append(list, Assignment{Port: t.Ports[p].GUID, Base: base, LMC: r.LIDs.LMC[p]})
 		}
 	}
+	for _, v := range r.LIDs.VPorts {
+		list = append(list, Assignment{Port: v.GUID, Base: v.LID})
+	}
 	for i := range r.Absent {
-		if k := &r.Absent[i]; k.Absent == 0 {
+		if k := &r.Absent[i]; k.Absent == 0 && !r.unread {
 			k.Absent = max(now, 1)
 		}
 	}
@@ -327,13 +357,18 @@ func (r *Assigned) Retained(t *topo.Topo, before []Assignment, now int64) []Assi
 	return list
 }
 
-// Unowned are the LIDs that some switch forwards and no port owns: they may belong to a node
+// Unowned are the LIDs that some switch forwards and that no port and no vPort owns: they may belong to a node
 // that does not answer.
 func Unowned(t *topo.Topo, switches []device.Walked) (lids []mad.LID) {
 	owned := make([]bool, int(mad.MaxUnicastLID)+1)
 	for _, p := range t.EndPorts {
 		if l := t.Ports[p].Info.LID(); l.IsUnicast() {
 			owned[l] = true
+		}
+	}
+	if t.VPorts != nil {
+		for i := range t.VPorts.List {
+			owned[t.VPorts.List[i].LID] = true
 		}
 	}
 	for i := range switches {

@@ -48,7 +48,8 @@ func resized(row []uint8, size int) []uint8 {
 }
 
 // fix puts entries into the tables that cannot change: switches that do not answer, or forward
-// by private tables, keep their tables, and reserved LIDs keep their entries everywhere.
+// by private tables, keep their tables, and reserved LIDs keep their entries everywhere. LIDs of vPorts get the entries
+// of their ports.
 func (in *In) fix(tables *routing.Tables, reserved []mad.LID) *routing.Tables {
 	top := in.LIDs.Top
 	for _, l := range reserved {
@@ -66,8 +67,27 @@ func (in *In) fix(tables *routing.Tables, reserved []mad.LID) *routing.Tables {
 			row = withReserved(row, held.Row(), size, reserved)
 		}
 		fixed.LFT[s] = resized(row, size)
+		if held == nil || node.Missed == 0 && !node.UsesPrivateLFT() {
+			fixed.LFT[s] = in.withVPorts(fixed.LFT[s])
+		}
 	}
 	return &fixed
+}
+
+// withVPorts is a row in which the LIDs of vPorts have the entries of their ports' base LIDs: row itself if they have.
+func (in *In) withVPorts(row []uint8) []uint8 {
+	own := false
+	for _, v := range in.LIDs.VPorts {
+		base := in.LIDs.Base[v.Port]
+		if base == 0 || row[v.LID] == row[base] {
+			continue
+		}
+		if !own {
+			row, own = slices.Clone(row), true
+		}
+		row[v.LID] = row[base]
+	}
+	return row
 }
 
 // withReserved copies the entries of reserved LIDs from the held row.
