@@ -76,8 +76,10 @@ func TestErrorsOpenSM(t *testing.T) {
 			[]string{"error: routing_engine \"ftre,minhop\": \"ftre\" is unknown; did you mean ftree?"}},
 		{"part_enforce inn", []string{"error: part_enforce \"inn\": unknown value; did you mean in?"}},
 		{"console telnet", []string{"error: console \"telnet\": unknown value"}},
-		{"virt_enabled 2",
-			[]string{"note: virt_enabled is a key of NVIDIA's OpenSM, without effect: about virtual ports"}},
+		{"virt_enabled 2", nil},
+		{"virt_enabled 3", []string{"error: virt_enabled"}},
+		{"virt_something 2",
+			[]string{"note: virt_something is a key of NVIDIA's OpenSM, without effect: about virtual ports"}},
 		{"sharp_anything 2", []string{"note: sharp_anything is a key of NVIDIA's OpenSM"}},
 		{"guid mlx5_0:1", nil},
 		{"guid ib0", nil},
@@ -162,7 +164,7 @@ func TestSeverities(t *testing.T) {
 		{"lmc 9", true, true, true},
 		{"sm_priority 16", false, true, true},
 		{"nosuchkey 1", false, false, true},
-		{"virt_enabled 2", false, false, false},
+		{"virt_something 2", false, false, false},
 		{"event_plugin_name a\nevent_plugin_options b", false, false, true},
 	} {
 		_, r := FromFile("f.conf", []byte(c.src))

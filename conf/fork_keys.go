@@ -192,7 +192,6 @@ var forkKeys = []ForkKey{
 	{"activity_report_subjects", "report of changes; here ibsmctl events and diff show them"},
 
 	// Virtual ports and aggregation nodes.
-	{"enable_virt_rec_ext", "virtual ports in SA records; here virtual ports are unchanged"},
 }
 
 // forkStems begin names of further keys of NVIDIA's OpenSM, and their subject.

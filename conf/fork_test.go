@@ -100,7 +100,7 @@ func TestKeyHints(t *testing.T) {
 		"lmc_esp": "lmc_esp0", "mkey_lease_period": "m_key_lease_period",
 		"m_key_lease": "m_key_lease_period", "use_ucast_cach": "use_ucast_cache", "pefmgr": "perfmgr",
 		"dump_file_dir": "dump_files_dir",
-		"virt_enable":   "", "frobnicate": "", "policy_file": "", "key_lease_period": "", "config_enabled": "",
+		"virt_enable":   "virt_enabled", "frobnicate": "", "policy_file": "", "key_lease_period": "", "config_enabled": "",
 	} {
 		if got := strings.TrimSuffix(strings.TrimPrefix(didYouMean(word, family(word, names())), "; did you mean "),
 			"?"); got != want {

@@ -38,7 +38,7 @@ func (c *counters) published(v *view.View) {
 	defer c.mu.Unlock()
 	last := c.view
 	c.view = v
-	if last == nil || last.Topo == v.Topo {
+	if last == nil || last.Topo.SharesPorts(v.Topo) {
 		return
 	}
 	for i := range last.Topo.Nodes {

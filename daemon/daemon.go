@@ -177,6 +177,12 @@ func (d *daemon) writeDumps(ctx context.Context) {
 	routing := func() bool { return d.lines.Flags()&osmlog.Routing != 0 }
 	d.dumps = dump.NewKeeper(dir, d.current.names, routing, d.logger)
 	d.dumps.Unwritten = d.control.Unwritten
+	d.dumps.VPorts = func() string {
+		if c := d.current.own().Config; conf.VirtEnabled.In(c) != 0 {
+			return conf.VirtDumpFile.In(c)
+		}
+		return ""
+	}
 	d.dumps.PrintPorts(d.display.w, func() bool { return d.lines.Flags()&osmlog.Verbose != 0 })
 	d.tasks.atEnd(d.dumps.WriteRest)
 	d.tasks.start(func() { d.dumps.Run(ctx) }, func() {

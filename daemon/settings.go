@@ -12,6 +12,7 @@ import (
 	"ibsm/ctl"
 	"ibsm/mad"
 	"ibsm/mad/cc"
+	"ibsm/mad/smp"
 	"ibsm/mad/txn"
 	"ibsm/manager"
 	osmlog "ibsm/opensm/log"
@@ -23,6 +24,7 @@ import (
 	"ibsm/sweep/elect"
 	"ibsm/sweep/plan"
 	"ibsm/sweep/routes"
+	"ibsm/sweep/vports"
 	"ibsm/view"
 )
 
@@ -48,6 +50,7 @@ func managerConfig(l *conf.Loaded) manager.Config {
 		Trust:         trust(l.Config),
 		MaxRate:       maxRate(l.Config),
 		NoMulticast:   conf.DisableMulticast.In(l.Config),
+		VPorts:        vPortsView(l.Config),
 		Registrar:     registrations(l.Config),
 		Once:          l.Once,
 		DryRun:        l.DryRun,
@@ -165,7 +168,22 @@ func subnetSettings(c *conf.Config) sweep.Settings {
 		NoReregister:    conf.NoClientsRereg.In(c),
 		DisableBabblers: conf.BabblingPortPolicy.In(c),
 		AR:              arModes[conf.ARMode.In(c)],
+		VPorts:          vPorts(c),
 	}
+}
+
+// vPorts is what becomes of virtual functions.
+func vPorts(c *conf.Config) vports.Settings {
+	layout, _ := smp.ParseVPortLayout(conf.VirtModifierLayout.In(c)) // one of the words
+	return vports.Settings{Mode: vports.Mode(conf.VirtEnabled.In(c)), Layout: layout,
+		MaxPorts: int(min(conf.VirtMaxPortsInProcess.In(c), math.MaxInt32))}
+}
+
+// vPortsView is what the SA makes of them.
+func vPortsView(c *conf.Config) view.VPorts {
+	mode := vports.Mode(conf.VirtEnabled.In(c))
+	return view.VPorts{Ignored: mode != vports.Enable, HopLimit: conf.VirtDefaultHopLimit.In(c),
+		Records: conf.EnableVirtRecExt.In(c)}
 }
 
 // arModes are the words of ar_mode.

@@ -16,6 +16,7 @@ import (
 	"ibsm/congestioncontrol"
 	"ibsm/mad"
 	"ibsm/mad/cc"
+	"ibsm/mad/smp"
 	"ibsm/mad/txn"
 	"ibsm/manager"
 	"ibsm/perf"
@@ -26,6 +27,8 @@ import (
 	"ibsm/sweep/elect"
 	"ibsm/sweep/plan"
 	"ibsm/sweep/routes"
+	"ibsm/sweep/vports"
+	"ibsm/view"
 )
 
 // load loads a configuration from a file of this content and further options.
@@ -116,13 +119,13 @@ func TestManagerConfig(t *testing.T) {
 				MKeyProtect:  sweep.Given[uint8](1),
 				NoMKeyLookup: true, SMSL: 9, LinkWidth: 3, LinkSpeed: 5, LinkSpeedExt: 30, FDR10: plan.DisableFDR10,
 				ReassignLIDs: true, NoReregister: true, DisableBabblers: true, AR: routes.DisableAR,
-				Lanes: standardLanes,
+				Lanes: standardLanes, VPorts: vports.Settings{MaxPorts: 64},
 			}, AllowedSMs: []mad.GUID{0x21, 0x22}},
 			Elect: elect.Config{Priority: 10, MasterPriority: 14, SMKey: 0x1003, Allowed: []mad.GUID{0x21, 0x22},
 				IgnoreOthers: true, Inactive: true, PollInterval: 11 * time.Millisecond, PollRetries: 12},
 			Txn:  txn.Config{Timeout: 13 * time.Millisecond, Retries: 7, MaxWindow: 16, Chosen: true},
 			GUID: 0x1001, SweepInterval: 17 * time.Second, ForceHeavy: true, IgnoreTraps: true, SAKey: 0x1004,
-			MaxRate: 20,
+			MaxRate: 20, VPorts: view.VPorts{Ignored: true, HopLimit: 2},
 			Counters: perf.Settings{Interval: time.Minute, Window: 30, Keep: time.Hour, Memory: imagesMemory,
 				SwitchesOnly: true, KeepAbsent: true},
 			Queries:    txn.Config{Timeout: 13 * time.Millisecond, Retries: 7},
@@ -141,6 +144,12 @@ func TestManagerConfig(t *testing.T) {
 			})},
 		{"no multicast", "disable_multicast TRUE\n", "", defaults(func(c *manager.Config) { c.NoMulticast = true })},
 		{"no multicast, by number", "", "-d 3", defaults(func(c *manager.Config) { c.NoMulticast = true })},
+		{"virtual functions",
+			"virt_enabled 2\nvirt_max_ports_in_process 0\nvirt_default_hop_limit 3\nenable_virt_rec_ext TRUE\nvirt_modifier_layout mixed\n",
+			"", defaults(func(c *manager.Config) {
+				c.Sweep.Settings.VPorts = vports.Settings{Mode: vports.Enable, Layout: smp.VPortIndexMixed}
+				c.VPorts = view.VPorts{HopLimit: 3, Records: true}
+			})},
 		{"subscriptions are dropped", "drop_event_subscriptions TRUE\n", "", defaults(func(c *manager.Config) {
 			c.Registrar.DropSubscriptions = true
 		})},
@@ -255,10 +264,11 @@ var standardLanes = lanes.NewUses(lanes.Settings{}, [lanes.Kinds]lanes.Settings{
 // defaults are OpenSM's, but for what a test changes.
 func defaults(change func(*manager.Config)) manager.Config {
 	c := manager.Config{
-		Sweep: sweep.Config{Settings: sweep.Settings{Lanes: standardLanes}},
-		Elect: elect.Config{SMKey: 1},
-		Txn:   txn.Config{Timeout: 200 * time.Millisecond, Retries: 3},
-		SAKey: 1, SweepInterval: 10 * time.Second,
+		Sweep:  sweep.Config{Settings: sweep.Settings{Lanes: standardLanes, VPorts: vports.Settings{MaxPorts: 64}}},
+		VPorts: view.VPorts{Ignored: true, HopLimit: 2},
+		Elect:  elect.Config{SMKey: 1},
+		Txn:    txn.Config{Timeout: 200 * time.Millisecond, Retries: 3},
+		SAKey:  1, SweepInterval: 10 * time.Second,
 		Counters:   perf.Settings{Window: 500, QueryInfo: true, Redirect: true, Keep: time.Hour, Memory: imagesMemory},
 		Queries:    txn.Config{Timeout: 200 * time.Millisecond, Retries: 3},
 		Congestion: congestioncontrol.Settings{Window: 500},

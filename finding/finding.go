@@ -102,6 +102,9 @@ func (k Kind) Remedy() string { return k.row().remedy }
 // OfMulticast reports whether multicast tables and trees have findings of the kind.
 func (k Kind) OfMulticast() bool { return k >= MFTsIncomplete && k <= Unreached }
 
+// OfVPorts reports whether vPorts have findings of the kind.
+func (k Kind) OfVPorts() bool { return k >= VPortsLeft && k <= DuplicateVPort }
+
 func (k Kind) row() *row {
 	if k == 0 || int(k) >= len(table) {
 		return &row{name: fmt.Sprintf("finding %d", uint8(k)), level: slog.LevelWarn,

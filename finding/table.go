@@ -91,6 +91,13 @@ const (
 	MFTAvoided     // trees avoid such a switch
 	Unreached      // no tree reaches members
 
+	// Kinds of vPorts.
+
+	VPortsLeft     // the vPorts of a port are left as they were found
+	VPortLeft      // a vPort is not as wanted
+	VPortsStorm    // the vPorts of a port change their states again and again
+	DuplicateVPort // two vPorts, or a vPort and a port, have one GUID
+
 	numKinds
 )
 
@@ -499,5 +506,29 @@ var table = [numKinds]row{
 		name: "members unreached", level: warn, single: true, text: "no multicast tree reaches some members",
 		meaning: "the field `detail` gives their number. No usable cables lead to these ports, or their switches do not accept multicast tables",
 		remedy:  "run ibsmctl why for the switches of these ports, and see the two findings above",
+	},
+	VPortsLeft: {
+		name: "vPorts left as found", level: warn, single: true,
+		text:    "the vPorts of a port are left as they were found",
+		meaning: "`virt_enabled` is set, and the adapter's port says that it has vPorts, but does not answer about them, or answers what cannot be. The port itself is not concerned",
+		remedy:  "send the output of ibsmctl vports probe for the port with a report; update the firmware of the adapter; if the output names a layout, set virt_modifier_layout to it ([virtual functions](virtual.md))",
+	},
+	VPortLeft: {
+		name: "vPort not as wanted", level: warn,
+		text:    "a vPort is not as wanted",
+		meaning: "the vPort of a function did not take what it was sent six times, has no room for a P_Key, or no LID is left for it",
+		remedy:  "reload the driver of the function, or order a heavy sweep with ibsmctl sweep: then it is tried again; if it persists, update the firmware of the adapter",
+	},
+	VPortsStorm: {
+		name: "vPorts flap", level: warn, single: true,
+		text:    "the vPorts of a port change their states again and again: they are looked at every ten seconds",
+		meaning: "the adapter's port keeps sending trap 1146, mostly because a function's driver is loaded and unloaded, or fails and starts again. Other ports are not concerned",
+		remedy:  "find the function with ibsmctl vports, and stop what restarts it",
+	},
+	DuplicateVPort: {
+		name: "two vPorts with one GUID", level: warn,
+		text:    "the GUID of a vPort is in use elsewhere",
+		meaning: "two functions, or a function and a port, have had one GUID for more than a minute. A port keeps it; of two vPorts the one that came up last is found by it, and the other one stays as it is",
+		remedy:  "give one of the functions another GUID, and reload its driver",
 	},
 }

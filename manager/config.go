@@ -44,6 +44,8 @@ type Config struct {
 	Trust       view.Trust // of clients of the SA
 	MaxRate     mad.Rate   // view.Subnet.MaxRate
 	NoMulticast bool       // view.Subnet.NoMulticast
+	// VPorts are view.View.VPorts, but for what is read.
+	VPorts view.VPorts
 	// PrefixRoutes are the routers to other subnets, for path queries.
 	PrefixRoutes []view.PrefixRoute
 	// PathSLs are the SLs of paths by partition: view.View.SLs.
@@ -108,7 +110,7 @@ func (c *Core) reconfigure(cfg *Config) {
 	c.cfg.SAKey, c.cfg.Trust, c.cfg.HonorGUID2LID = cfg.SAKey, cfg.Trust, cfg.HonorGUID2LID
 	c.cfg.PrefixRoutes, c.cfg.PathSLs, c.cfg.QoS, c.cfg.PortGroups = cfg.PrefixRoutes, cfg.PathSLs, cfg.QoS,
 		cfg.PortGroups
-	c.cfg.MaxRate, c.cfg.NoMulticast = cfg.MaxRate, cfg.NoMulticast
+	c.cfg.MaxRate, c.cfg.NoMulticast, c.cfg.VPorts = cfg.MaxRate, cfg.NoMulticast, cfg.VPorts
 	c.cfg.Congestion = cfg.Congestion
 	c.cfg.Registrar.Mirror = cfg.Registrar.Mirror
 	c.cfg.Registrar.DropSubscriptions = cfg.Registrar.DropSubscriptions
@@ -120,6 +122,7 @@ func (c *Core) reconfigure(cfg *Config) {
 		c.sweeps.sweeper.FollowRoutes()
 	}
 	c.multicast.Configure(cfg.Sweep.Settings.MKeys())
+	c.vPorts.Configure(cfg.Sweep.Settings.VPorts, cfg.Sweep.Settings.MKeys())
 	c.enter()
 	c.fx.table.SetMaxWindow(cfg.maxWindow(), cfg.Txn.Chosen)
 	if !cfg.Unchanged {

@@ -12,6 +12,7 @@ import (
 	"ibsm/sweep"
 	"ibsm/sweep/mkeys"
 	"ibsm/sweep/multicast"
+	"ibsm/sweep/vports"
 )
 
 // Core is the manager of one port: it routes events to its machines and orders their
@@ -33,6 +34,9 @@ type Core struct {
 	multicast    *multicast.Machine // the multicast tables, beside the sweeps
 	lateTables   lateClock          // how long these wait for late switches
 	proving      proving            // what is proved of multicast trees, beside the sweeps
+	vPorts       *vports.Machine    // virtual functions, beside the sweeps
+	portsReset   []mad.GUID         // by the sweep under way
+	vPortsUnread bool               // the last sweep left entries of tables alone that may be those of vPorts
 	awaiting     awaiting           // the engine for which interim routes serve
 	traps        traps              // notices, and the sweeps that they cause
 	descriptions descriptions       // NodeDescriptions, between sweeps
@@ -68,6 +72,7 @@ func NewCore(cfg Config) *Core {
 		term:   term{last: cfg.LastTerm, epoch: cfg.Epoch},
 		sweeps: scheduler{sweeper: sweep.New(cfg.Sweep)}, multicast: multicast.New(cfg.Sweep.Settings.MKeys()),
 		lateTables: lateClock{owner: ownerMulticast},
+		vPorts:     vports.New(cfg.Sweep.Settings.VPorts, cfg.Sweep.Settings.MKeys()),
 		traps:      traps{series: map[trapKey]*trapSeries{}}, guids: newGUIDWrites(),
 	}
 	c.leases = c.sweeps.sweeper.Leases()
@@ -144,6 +149,7 @@ func (c *Core) take(ev Event) {
 			"guid", ev.Port)
 	case Reregister:
 		c.sweeps.sweeper.Reregister(ev.Ports)
+		c.vPorts.Reregister(c.fx.now, ev.Ports)
 		c.sweeps.want(wishQuick, "members of changed groups must join again")
 	case Resumed:
 		if ev.Paused > c.elect.stall() {
@@ -220,6 +226,8 @@ func (c *Core) outcome(o *txn.Outcome) {
 		c.renewed(o)
 	case ownerOwnLink:
 		c.ownLinkSeen(o)
+	case ownerVPorts:
+		c.vPorts.Done(c.fx.now, o)
 	}
 }
 
@@ -271,6 +279,7 @@ func (c *Core) Deadline() (at time.Duration, ok bool) {
 	earlier(c.traps.deadline())
 	earlier(c.descriptions.due, c.descriptions.due > 0)
 	earlier(c.multicast.Due(), c.multicast.Due() > 0)
+	earlier(c.vPorts.Due())
 	earlier(c.proving.deadline())
 	return at, ok
 }

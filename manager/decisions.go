@@ -170,6 +170,7 @@ func (c *Core) halt(how scheduleState) {
 	c.elect.authority = unconfirmed
 	c.cancel()
 	c.multicast.Abdicate()
+	c.haltVPorts(how)
 	c.sweeps.halt(&c.fx, how)
 }
 

@@ -58,7 +58,7 @@ func (d *DroppedPackets) same(o DroppedPackets) bool {
 // droppedPackets reads a trap; ok is false for one that is about something else, or that names no port of the
 // subnet as the one that dropped them.
 func droppedPackets(n *smp.Notice, v *view.View) (row DroppedPackets, ok bool) {
-	if !n.IsGeneric() || v == nil {
+	if v == nil || !n.IsGeneric() && !isOfVPorts(n) {
 		return row, false
 	}
 	row.Trap = n.TrapNumber()
@@ -77,18 +77,23 @@ func droppedPackets(n *smp.Notice, v *view.View) (row DroppedPackets, ok bool) {
 			at = v.Topo.Port(v.Topo.Ports[p].Node, d.PortNum())
 		}
 	}
+	if isOfVPorts(n) && (row.Trap == smp.TrapVPortBadPKey || row.Trap == smp.TrapVPortBadQKey) {
+		d := n.VPortBadKey()
+		row.Key, from, row.ToLID, sender = d.Key(), d.LID1(), d.LID2(), d.GID1()
+		row.Trap, at = badKeyTrap(row.Trap), portOf(v, n.IssuerLID())
+	}
 	if at == topo.None {
 		return row, false
 	}
 	row.Node, row.Port = v.Topo.Nodes[v.Topo.Ports[at].Node].GUID, v.Topo.Ports[at].Num
-	p := portOf(v, from)
+	p := portBehind(v, from)
 	if p == topo.None {
 		p = v.Topo.FindPort(sender.GUID())
 	}
 	if p != topo.None {
 		row.From = v.Topo.Ports[p].GUID
 	}
-	if p = portOf(v, row.ToLID); p != topo.None {
+	if p = portBehind(v, row.ToLID); p != topo.None {
 		row.To = v.Topo.Ports[p].GUID
 	}
 	return row, true

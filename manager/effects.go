@@ -54,6 +54,7 @@ const (
 	ownerKeyRead
 	ownerLeases
 	ownerOwnLink
+	ownerVPorts
 )
 
 // directed is a request along a directed route, without data.

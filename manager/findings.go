@@ -21,7 +21,7 @@ import (
 // findings are the present findings, by the part of the manager that reports them. Each finding is logged when it
 // begins and when it ends.
 type findings struct {
-	walk, plan, routes, program, multicast finding.Set
+	walk, plan, routes, program, multicast, vPorts finding.Set
 }
 
 // maxLogged is how many findings of a kind are logged one by one when they begin or end together.
@@ -200,14 +200,25 @@ func (l *sweepLog) viewFindings(out *sweep.Outcome, program []finding.Finding) (
 	for i := range out.Found.Findings[:min(len(out.Found.Findings), view.MaxFindings-len(all))] {
 		all = append(all, out.Found.Findings[i].In(out.Topo))
 	}
-	return withMulticast(all, size-len(all)+out.Found.FindingsMore, l.multicast)
+	all, more = withMulticast(all, size-len(all)+out.Found.FindingsMore, l.multicast)
+	return withVPorts(all, more, l.vPorts)
 }
 
 // withMulticast are the findings of a view with others of multicast, and how many more there are.
 func withMulticast(all []finding.Finding, more int, multicast finding.Set) ([]finding.Finding, int) {
-	now := slices.Clone(multicast.All())
+	return with(all, more, multicast, finding.Kind.OfMulticast)
+}
+
+// withVPorts are likewise those with others of vPorts.
+func withVPorts(all []finding.Finding, more int, vPorts finding.Set) ([]finding.Finding, int) {
+	return with(all, more, vPorts, finding.Kind.OfVPorts)
+}
+
+// with are findings with a set in place of those of its kinds.
+func with(all []finding.Finding, more int, set finding.Set, is func(finding.Kind) bool) ([]finding.Finding, int) {
+	now := slices.Clone(set.All())
 	for _, f := range all {
-		if !f.Kind.OfMulticast() {
+		if !is(f.Kind) {
 			now = append(now, f)
 		}
 	}

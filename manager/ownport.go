@@ -273,6 +273,7 @@ func (c *Core) ownPortDown(found *sweep.Found) {
 	c.leases.Forget()
 	c.sweeps.isolate(found)
 	c.multicast.Abdicate()
+	c.haltVPorts(pausing)
 	c.sweeps.schedule(c.fx.now, portPoll)
 }
 

@@ -42,6 +42,23 @@ func (p *publication) replaceMulticast(fx *effects, tables func(*topo.Topo) *mca
 	}
 }
 
+// replaceVPorts publishes other vPorts of the same subnet, with their findings; t is nil where only what is said of
+// them may be other. Without a subnet it does nothing.
+func (p *publication) replaceVPorts(fx *effects, t *topo.Topo, said view.VPorts, wrong finding.Set) {
+	if p.view == nil {
+		return
+	}
+	v, was := *p.view, p.view
+	if v.VPorts = said; t != nil {
+		v.Topo = t
+	}
+	v.Findings, v.FindingsMore = withVPorts(v.Findings, v.FindingsMore, wrong)
+	same := func(a, b finding.Finding) bool { return a.Same(&b) }
+	if v.Topo != was.Topo || v.VPorts != was.VPorts || !slices.EqualFunc(v.Findings, was.Findings, same) {
+		p.publish(fx, &v)
+	}
+}
+
 // addSM publishes another manager of the same subnet.
 func (p *publication) addSM(fx *effects, sm view.SM) {
 	if p.view != nil {
@@ -106,6 +123,7 @@ func (c *Core) publish(out *sweep.Outcome, program []finding.Finding) {
 		v.Absent = append(v.Absent, view.Absent{Port: k.Port, Base: k.Base, LMC: k.LMC, Since: k.Absent})
 	}
 	v.Left = c.sweeps.sweeper.MKeys().Left()
+	v.VPorts = c.vPortsView()
 	for i := range out.Found.SMs {
 		o := &out.Found.SMs[i]
 		v.SMs = append(v.SMs, viewOf(&o.Info, o.LID))

@@ -34,6 +34,7 @@ func (c *Core) requested(r *SweepRequested) {
 	case Heavy:
 		c.sweeps.sweeper.SendAgain()
 		c.multicast.SendAgain()
+		c.vPorts.SendAgain(c.fx.now)
 		c.sweeps.want(wishFull, "requested")
 	case Reroute:
 		c.sweeps.sweeper.Reroute()
@@ -75,6 +76,7 @@ func (c *Core) pump() {
 		}
 		before := c.sweeps.phase
 		more := c.settleMulticast()
+		more = c.settleVPorts() || more
 		more = c.settle() || more
 		if !more && c.sweeps.phase == before {
 			break
@@ -116,13 +118,17 @@ func (c *Core) settle() (more bool) {
 	return more
 }
 
-// submit has the next request of the multicast tables or the sweep sent. It reports whether
+// submit has the next request of the multicast tables, the sweep or vPorts sent. It reports whether
 // there was one.
 func (c *Core) submit() bool {
 	req, ok := c.multicast.Next()
 	if req.Owner = ownerMulticast; !ok {
 		req, ok = c.sweeps.nextRequest(c.fx.table.RoomForUnknown())
 		req.Owner = ownerSweep
+	}
+	if !ok && c.elect.mayWrite() {
+		req, ok = c.vPorts.Next(c.fx.now)
+		req.Owner = ownerVPorts
 	}
 	if ok && !c.fx.request(&req) {
 		c.outcome(&txn.Outcome{Owner: req.Owner, Tag: req.Tag, Method: req.Method, Attr: req.Attr, Mod: req.Mod,
@@ -233,6 +239,7 @@ func (c *Core) computed(r *sweep.SweepPlan) {
 			c.fx.do(Persist{Routes: &routes})
 		}
 		reset, hosts := portsReset(r)
+		c.portsReset = append(c.portsReset, reset...)
 		if reset != nil {
 			c.fx.do(ForRegistrar{sa.PortsReset{Ports: reset}})
 		}
@@ -267,6 +274,7 @@ func portsReset(r *sweep.SweepPlan) (ports, nodes []mad.GUID) {
 func (c *Core) finish(out *sweep.Outcome) {
 	c.port.holds(&out.Topo.Ports[out.Topo.Self].Info)
 	c.multicast.SetSubnet(out.MulticastSubnet())
+	c.setVPorts(out)
 	program := programFindings(out, c.cfg.Names)
 	c.publish(out, program)
 	if c.cfg.Congestion.Enabled && out.Err == nil {

@@ -6,10 +6,11 @@ import (
 	"ibsm/sweep"
 	"ibsm/sweep/multicast"
 	"ibsm/sweep/routes"
+	"ibsm/sweep/vports"
 )
 
 // Task runs something beside the core. TaskDone has its result. Only one for each purpose is out at a time, but for
-// ForMulticast and ForStandby: the results of all but the last of these are ignored.
+// ForMulticast, ForStandby and ForVPorts: the results of all but the last of these are ignored.
 type Task struct {
 	Purpose Purpose
 	Run     func(context.Context) (result any)
@@ -31,11 +32,12 @@ const (
 	ForTrees                    // *multicast.Proved: multicast trees with the routes between hosts
 	ForEngine                   // *routes.EngineResult: the engine for which interim routes serve
 	ForStandby                  // *sweep.FoundSubnet: the subnet that a standby has found
+	ForVPorts                   // *vports.Result: P_Keys of vPorts
 	NumPurposes
 )
 
 func (p Purpose) String() string {
-	return [...]string{"sweep", "plan", "multicast", "trees", "engine", "standby"}[p]
+	return [...]string{"sweep", "plan", "multicast", "trees", "engine", "standby", "vports"}[p]
 }
 
 // TaskDone is the result of a task; nil, or a nil pointer, for one that Cancel has ended.
@@ -80,6 +82,8 @@ func (c *Core) taskDone(t TaskDone) {
 		c.engineComputed(resultOf[routes.EngineResult](r))
 	case ForStandby:
 		c.rememberedSubnet(resultOf[sweep.FoundSubnet](r))
+	case ForVPorts:
+		c.vPorts.TaskDone(resultOf[vports.Result](r))
 	}
 }
 

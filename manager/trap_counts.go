@@ -31,8 +31,10 @@ type trapCounts struct {
 func (c *trapCounts) add(n *smp.Notice) {
 	i := slices.Index(trapNumbers[:], n.TrapNumber())
 	switch {
-	case !n.IsGeneric():
+	case !n.IsGeneric() && !isOfVPorts(n):
 		i = len(trapNumbers) + 1
+	case n.IsGeneric() && n.TrapNumber() >= smp.TrapVPortLocalChange:
+		i = len(trapNumbers)
 	case i < 0:
 		i = len(trapNumbers)
 	}
@@ -82,7 +84,7 @@ func (s *Stats) Offenders() iter.Seq[Offender] {
 // badKey counts a trap about a wrong key, and names the packet's sender and
 // receiver; "" for another trap.
 func (c *trapCounts) badKey(n *smp.Notice, v *view.View) string {
-	if !n.IsGeneric() {
+	if !n.IsGeneric() && !isOfVPorts(n) {
 		return ""
 	}
 	var from, to mad.LID
@@ -101,10 +103,16 @@ func (c *trapCounts) badKey(n *smp.Notice, v *view.View) string {
 	case smp.TrapSwitchBadPKey:
 		d := n.SwitchBadPKey()
 		from, to, sender = d.LID1(), d.LID2(), d.GID1()
+	case smp.TrapVPortBadPKey, smp.TrapVPortBadQKey:
+		if n.IsGeneric() {
+			return ""
+		}
+		d := n.VPortBadKey()
+		from, to, sender = d.LID1(), d.LID2(), d.GID1()
 	default:
 		return ""
 	}
-	p := portOf(v, from)
+	p := portBehind(v, from)
 	if p == topo.None && v != nil {
 		p = v.Topo.FindPort(sender.GUID())
 	}
@@ -112,8 +120,19 @@ func (c *trapCounts) badKey(n *smp.Notice, v *view.View) string {
 	if p != topo.None {
 		guid, known = v.Topo.Ports[p].GUID, v.Topo.Ports[p].GUID
 	}
-	c.offenders.add(known, n.TrapNumber())
-	return fmt.Sprintf("from %s to %s", nameOf(v, p, guid), nameOf(v, portOf(v, to), 0))
+	c.offenders.add(known, badKeyTrap(n.TrapNumber()))
+	return fmt.Sprintf("from %s to %s", nameOf(v, p, guid), nameOf(v, portBehind(v, to), 0))
+}
+
+// badKeyTrap is the trap of ports that says what a trap of vPorts says.
+func badKeyTrap(number smp.TrapNumber) smp.TrapNumber {
+	switch number {
+	case smp.TrapVPortBadPKey:
+		return smp.TrapBadPKey
+	case smp.TrapVPortBadQKey:
+		return smp.TrapBadQKey
+	}
+	return number
 }
 
 // nameOf names a port for a log line; guid where it is not known.

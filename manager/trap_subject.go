@@ -17,7 +17,7 @@ func isForged(n *smp.Notice, from mad.LID, v *view.View) bool {
 		return true
 	}
 	if !n.IsGeneric() {
-		return false
+		return isOfVPorts(n) && isForgedVPort(n, from, v)
 	}
 	switch n.TrapNumber() {
 	case smp.TrapGIDInService, smp.TrapGIDOutOfService, smp.TrapGroupCreated, smp.TrapGroupDeleted, smp.TrapUnpath,
@@ -42,6 +42,30 @@ func isForged(n *smp.Notice, from mad.LID, v *view.View) bool {
 	return false
 }
 
+// isOfVPorts reports whether a trap is one of NVIDIA's about vPorts.
+func isOfVPorts(n *smp.Notice) bool {
+	if n.IsGeneric() || !smp.NVIDIAVendor(n.VendorID()) {
+		return false
+	}
+	switch n.TrapNumber() {
+	case smp.TrapVPortLocalChange, smp.TrapVPortStateChange, smp.TrapVPortBadPKey, smp.TrapVPortBadQKey:
+		return true
+	}
+	return false
+}
+
+// isForgedVPort is isForged of such a trap.
+func isForgedVPort(n *smp.Notice, from mad.LID, v *view.View) bool {
+	switch n.TrapNumber() {
+	case smp.TrapVPortLocalChange:
+		return !isOfNode(v, from, n.VPortLocalChange().LID())
+	case smp.TrapVPortStateChange:
+		return !isOfNode(v, from, n.VPortStateChange().LID())
+	}
+	d := n.VPortBadKey()
+	return !isOfNode(v, from, d.LID1()) && !isOfNode(v, from, d.LID2())
+}
+
 // switchWithChange is the node of a switch that reports a change of a link, 0 for none or an unknown one.
 func switchWithChange(n *smp.Notice, v *view.View) mad.GUID {
 	if !n.IsGeneric() || n.TrapNumber() != smp.TrapLinkState {
@@ -59,11 +83,11 @@ func isOfNode(v *view.View, from, lid mad.LID) bool {
 	if lid == from || lid == 0 {
 		return true
 	}
-	p := portOf(v, lid)
+	p := portBehind(v, lid)
 	if p == topo.None {
 		return true
 	}
-	sender := portOf(v, from)
+	sender := portBehind(v, from)
 	return sender != topo.None && v.Topo.Ports[p].Node == v.Topo.Ports[sender].Node
 }
 

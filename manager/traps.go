@@ -291,6 +291,7 @@ func (c *Core) trap(d *mad.Datagram) {
 	}
 	c.traps.counts.drop(seconds(c.cfg.Epoch, c.fx.now), (*smp.Notice)(d.Packet.Data()), c.published.view)
 	d = c.refusedMKey(d)
+	c.vPortTrap((*smp.Notice)(d.Packet.Data()))
 	described, errors := c.traps.receive(&c.fx, d, c.published.view, c.cfg.IgnoreTraps)
 	if described != 0 {
 		c.descriptions.wantLID(c.published.view, described)

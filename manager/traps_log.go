@@ -51,6 +51,18 @@ func portOf(v *view.View, lid mad.LID) topo.PortIdx {
 	return v.LIDs.PortOf(lid)
 }
 
+// portBehind is portOf, and for the LID of a vPort the port in front. v may be nil.
+func portBehind(v *view.View, lid mad.LID) topo.PortIdx {
+	p := portOf(v, lid)
+	if p != topo.None || v == nil {
+		return p
+	}
+	if i := v.Topo.VPorts.OfLID(lid); i != topo.None {
+		return v.Topo.VPorts.At(i).Port
+	}
+	return topo.None
+}
+
 // isRound reports whether a number is 10, 20, 50, 100, 200 and so on.
 func isRound(n int) bool {
 	for n >= 10 && n%10 == 0 {
@@ -59,8 +71,26 @@ func isRound(n int) bool {
 	return n == 1 || n == 2 || n == 5
 }
 
+// describeVPort is likewise one about vPorts.
+func describeVPort(n *smp.Notice) string {
+	switch number := n.TrapNumber(); number {
+	case smp.TrapVPortLocalChange:
+		d := n.VPortLocalChange()
+		return fmt.Sprintf("1144 local change at vPort %d behind LID %v", d.VPortIndex(), d.LID())
+	case smp.TrapVPortStateChange:
+		return fmt.Sprintf("1146 state change of vPorts behind LID %v", n.VPortStateChange().LID())
+	default:
+		d := n.VPortBadKey()
+		return fmt.Sprintf("%d bad key 0x%x from LID %v to LID %v, vPort %d", uint16(number), d.Key(), d.LID1(), d.LID2(),
+			d.VPortIndex())
+	}
+}
+
 // describe is a notice in a few words.
 func describe(n *smp.Notice) string {
+	if isOfVPorts(n) {
+		return describeVPort(n)
+	}
 	if !n.IsGeneric() {
 		return fmt.Sprintf("vendor notice %d", uint16(n.TrapNumber()))
 	}

@@ -171,7 +171,7 @@ func (f *Found) task() *RouteTask {
 	f.Builder, f.Tables, f.Ports = nil, nil, nil
 	return &RouteTask{found: f, walked: left, settings: s.cfg.Settings, chain: s.cfg.Engines, parts: s.cfg.Partitions,
 		state: s.state.snapshot(), reroute: s.rerouting(), drained: s.cfg.Drained, avoided: s.cfg.Avoided,
-		cabling: s.cfg.Cabling, knocked: s.walks.mkeys.Knocked(), multicastTop: s.multicastTop}
+		cabling: s.cfg.Cabling, knocked: s.walks.mkeys.Knocked(), multicastTop: s.multicastTop, vPorts: s.vPorts}
 }
 
 // Drop abandons the sweep: the plan of its task, if there is one, is not programmed.
@@ -244,6 +244,7 @@ func (p *Program) Outcome() (out *Outcome, more bool) {
 	} else {
 		rename(p.c.Topo, s.renamed)
 	}
+	p.c.Topo = withVPorts(p.c.Topo, s.vPorts)
 	found, r := p.c.found.Result, p.End(p.c.Topo)
 	out = &Outcome{SweepPlan: p.c, Found: found, Sets: r.Sets, Failures: r.Failures, NotKept: r.NotKept,
 		Healed: r.Healed, devices: s.state.devices}

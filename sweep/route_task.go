@@ -16,6 +16,7 @@ import (
 	"ibsm/sweep/multicast"
 	"ibsm/sweep/plan"
 	"ibsm/sweep/routes"
+	"ibsm/sweep/vports"
 	"ibsm/topo"
 	"ibsm/view"
 )
@@ -45,6 +46,7 @@ type RouteTask struct {
 	reregister   map[mad.GUID]bool  // In.Reregister of the plan
 	multicast    *multicast.Preview // nil: the plan does not show it
 	trees        multicast.Trees
+	vPorts       *vports.Known
 
 	// Workers compute. It may be set until Run is called.
 	Workers routing.Workers
@@ -77,10 +79,11 @@ type SweepPlan struct {
 	Unavoidable int            // unhealthy links that are still used, because there is no other path
 	Changed     bool           // a switch of Topo had PortStateChange set, which the plan clears
 
-	found     *Found
-	compared  compared
-	delta     delta
-	multicast *multicast.Result // of a preview; may be nil
+	found        *Found
+	compared     compared
+	delta        delta
+	multicast    *multicast.Result // of a preview; may be nil
+	vPortsUnread bool
 }
 
 // SameSubnet reports whether the subnet is as the last sweep left it.
@@ -218,8 +221,10 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 	out.Values.Inherited = s.inherited
 
 	var reserved []mad.LID
-	if grace {
+	unread := j.settings.VPorts.Mode == vports.Enable && !j.vPorts.Read(t)
+	if grace || unread {
 		reserved = lids.Unowned(t, d.switches)
+		out.vPortsUnread = unread && len(reserved) > 0
 	}
 	j.assign(out, reserved)
 	if j.route(ctx, out, reserved, marked); ctx.Err() != nil {
@@ -255,6 +260,7 @@ func (j *RouteTask) subnet() (out *SweepPlan, down []exclude.Held) {
 	}
 	out.Cabling, down, out.delta.unnamed = j.cabling.Check(b)
 	t := b.Freeze()
+	t.VPorts = j.vPorts.On(t)
 	out.Topo = t
 	if out.Cabling != nil && len(out.Cabling.Held) > 0 && out.Changed { // by a switch that stays?
 		out.Changed = slices.ContainsFunc(t.Switches, func(n topo.NodeIdx) bool {
@@ -269,7 +275,8 @@ func (j *RouteTask) assign(out *SweepPlan, reserved []mad.LID) {
 	t, s, d := out.Topo, j.state, &out.delta
 	out.Assigned = *lids.Assign(t, lids.In{
 		LMC: out.Values.LMC, LMCPort0: out.Values.LMCPort0, Remembered: s.lids, Stale: s.stale, Reserved: reserved,
-		Anew: j.settings.ReassignLIDs && s.mastership != swept,
+		Anew:   j.settings.ReassignLIDs && s.mastership != swept,
+		Unread: j.settings.VPorts.Mode == vports.Enable && !j.vPorts.Read(t),
 	})
 	d.lids = out.Retained(t, s.lids, j.now)
 	out.Partitions = partitions.Compile(j.parts.Policy, j.parts.Settings, t, s.removed)

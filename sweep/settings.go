@@ -8,6 +8,7 @@ import (
 	"ibsm/sweep/device"
 	"ibsm/sweep/plan"
 	"ibsm/sweep/routes"
+	"ibsm/sweep/vports"
 	"ibsm/topo"
 )
 
@@ -61,6 +62,7 @@ type Settings struct {
 	// DisableBabblers disables ports that never stop sending traps 129 to 131.
 	DisableBabblers bool
 	AR              routes.ARMode
+	VPorts          vports.Settings
 }
 
 // routes are the settings of routes.

@@ -27,6 +27,7 @@ import (
 	"ibsm/sweep/plan"
 	"ibsm/sweep/proof"
 	"ibsm/sweep/routes"
+	"ibsm/sweep/vports"
 	"ibsm/topo"
 )
 
@@ -91,6 +92,7 @@ type Sweeper struct {
 	asked        uint64                           // programs that began after walks that asked all ports
 	sms          []smPort                         // other managers, in state.prev
 	renamed      map[mad.GUID]smp.NodeDescription // since the walk began
+	vPorts       *vports.Known
 	reroute      routes.Rerouting
 	storedRoutes routes.Record // RoutesRecord returned it last
 	before       engines.Chain // the engines when CompareEngines was called; nil for no comparison

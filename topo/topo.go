@@ -176,6 +176,16 @@ func (t *Topo) Same(o *Topo) bool {
 	return t.Equal(o) && maps.Equal(t.Extended, o.Extended) && t.VPorts.Equal(o.VPorts)
 }
 
+// SharesPorts reports whether two Topos have the same nodes and ports in one place of memory: they differ in vPorts at
+// most. Either may be nil.
+func (t *Topo) SharesPorts(o *Topo) bool {
+	if t == o || t == nil || o == nil {
+		return t == o
+	}
+	return len(t.Nodes) == len(o.Nodes) && len(t.Ports) == len(o.Ports) && len(t.Ports) > 0 &&
+		&t.Nodes[0] == &o.Nodes[0] && &t.Ports[0] == &o.Ports[0]
+}
+
 // Clone is a copy of what may change while a plan is carried out.
 func (t *Topo) Clone() *Topo {
 	c := *t

@@ -2,6 +2,7 @@ package topo
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"sort"
 
@@ -34,6 +35,48 @@ type VPort struct {
 	// Elsewhere says that its GUID is now that of a port, or of another vPort, so that it is not found by it: the
 	// function has moved there, or two have one GUID.
 	Elsewhere bool
+	Waits     VPortWait
+}
+
+// VPortWait is what a vPort that is not ACTIVE waits for, or why it is left as it was found.
+type VPortWait uint8
+
+// What a vPort waits for.
+const (
+	WaitsForNothing VPortWait = iota
+	WaitsForGUID              // its GUID is zero
+	WaitsForDriver            // it is down, though it has a GUID
+	WaitsForPort              // the port that it is behind is not ACTIVE
+	WaitsForLID               // it asks for a LID, and switches do not forward one for it yet
+	WaitsForSwitch            // the switch does not let all its P_Keys pass yet
+	WaitsForOwner             // its GUID is in use elsewhere
+	WaitsForManager           // it is about to be brought up
+	LeftAsFound               // it, or its port, has answered with what cannot be
+)
+
+var vPortWaits = [...]string{
+	WaitsForNothing: "",
+	WaitsForGUID:    "its GUID is zero",
+	WaitsForDriver:  "its link policy keeps it down, or its host has no driver for it",
+	WaitsForPort:    "the port that it is behind is not ACTIVE",
+	WaitsForLID:     "it waits for a LID of its own",
+	WaitsForSwitch:  "the switch in front does not let its P_Keys pass yet",
+	WaitsForOwner:   "its GUID is in use elsewhere",
+	WaitsForManager: "it is about to be brought up",
+	LeftAsFound:     "it is left as it was found",
+}
+
+// String says it in words, "" for WaitsForNothing.
+func (w VPortWait) String() string { return vPortWaits[min(int(w), len(vPortWaits)-1)] }
+
+// VHost is what a port of an adapter says of its vPorts.
+type VHost struct {
+	Port    PortIdx
+	Cap     uint16 // as many vPorts it can have
+	Top     uint16 // the highest index in use
+	Enabled bool   // a manager has enabled them
+	// Left says why its vPorts are left as they were found; "" where they are not.
+	Left string
 }
 
 // maxVPortPKeys is the most entries of a vPort's P_Key table that are read and written, eight times as many as adapters
@@ -43,11 +86,13 @@ const maxVPortPKeys = 1024
 // PKeyTableSize is the number of entries of its P_Key table; 0 where that is not known.
 func (p *VPort) PKeyTableSize() int { return min(int(p.PartitionCap), maxVPortPKeys) }
 
-// VPorts are the vPorts of a subnet. They are immutable. The nil value is that of a subnet without any.
+// VPorts are the vPorts of a subnet. They are immutable. The nil value is that of a subnet in which no port says that
+// it has any.
 type VPorts struct {
 	List []VPort // ascending Port, and ascending Index of each port
 	// Aliases are the further GUIDs of vPorts, in the order of their tables. Nobody writes to it.
 	Aliases map[VPortIdx][]mad.GUID
+	Hosts   []VHost // the ports that say that they have vPorts, ascending; also those that have none
 
 	guids []vPortGUID // ascending GUID
 	lids  []VPortIdx  // that have a LID, ascending
@@ -85,12 +130,48 @@ func NewVPorts(list []VPort, aliases map[VPortIdx][]mad.GUID) *VPorts {
 	return v
 }
 
+// WithHosts adds the ports that say that they have vPorts, and keeps the slice. It may be called on the nil value,
+// before anybody else has the result.
+func (v *VPorts) WithHosts(hosts []VHost) *VPorts {
+	if len(hosts) == 0 {
+		return v
+	}
+	if v == nil {
+		v = &VPorts{}
+	}
+	v.Hosts = hosts
+	return v
+}
+
+// Host is what a port says of its vPorts; nil where it says nothing.
+func (v *VPorts) Host(p PortIdx) *VHost {
+	if v == nil {
+		return nil
+	}
+	i, ok := slices.BinarySearchFunc(v.Hosts, p, func(h VHost, p PortIdx) int { return cmp.Compare(h.Port, p) })
+	if !ok {
+		return nil
+	}
+	return &v.Hosts[i]
+}
+
 // Len is how many there are.
 func (v *VPorts) Len() int {
 	if v == nil {
 		return 0
 	}
 	return len(v.List)
+}
+
+// All are the vPorts by index, in the order of List.
+func (v *VPorts) All() iter.Seq[VPortIdx] {
+	return func(yield func(VPortIdx) bool) {
+		for i := range v.Len() {
+			if !yield(VPortIdx(i)) {
+				return
+			}
+		}
+	}
 }
 
 // At is a vPort, for reading.
@@ -153,8 +234,8 @@ func (v *VPorts) Equal(o *VPorts) bool {
 	if v == o {
 		return true
 	}
-	if v.Len() != o.Len() || v.Len() == 0 || len(v.Aliases) != len(o.Aliases) {
-		return v.Len() == o.Len() && v.Len() == 0
+	if v == nil || o == nil || len(v.Aliases) != len(o.Aliases) || !slices.Equal(v.Hosts, o.Hosts) {
+		return false
 	}
 	for i := range v.Aliases {
 		if !slices.Equal(v.Aliases[i], o.Aliases[i]) {

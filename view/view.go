@@ -44,6 +44,7 @@ type View struct {
 	FindingsMore int               // that found no room
 	Absent       []Absent
 	Left         []LeftLink // in order of Here; nil unless ports have M_Keys of their own
+	VPorts       VPorts
 	Drained      []Drained
 	Cabling      *Cabling // nil without a plan, and with nothing held back
 }

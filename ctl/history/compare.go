@@ -26,7 +26,7 @@ type Moment struct {
 func Compare(given names.Map, old, now Moment) (*Step, *Losses) {
 	c := &comparer{names: given, old: old.View, now: now.View,
 		step: &Step{From: old.View.Gen, Gen: now.View.Gen, Last: now.View.Gen}, losses: &Losses{}}
-	if old.View.Topo != now.View.Topo || old.View.LIDs != now.View.LIDs {
+	if !old.View.Topo.SharesPorts(now.View.Topo) || old.View.LIDs != now.View.LIDs {
 		c.nodes()
 	}
 	c.managers()

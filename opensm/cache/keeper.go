@@ -77,7 +77,7 @@ func (k *Keeper) PutView(v *view.View) {
 		return
 	}
 	k.mu.Lock()
-	same := v.Topo == k.topo
+	same := v.Topo.SharesPorts(k.topo)
 	k.mu.Unlock()
 	if !same {
 		k.put(func() { k.view, k.topo = v, v.Topo })

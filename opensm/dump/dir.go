@@ -25,6 +25,7 @@ type Dir struct {
 	// written.
 	Routing bool
 	Names   names.Map // that nodes were given
+	VPorts  string    // the file about vPorts, with its directory if that is another one; "" for none
 }
 
 // writer writes one kind of file, with the names that nodes were given.
@@ -44,6 +45,9 @@ func (d Dir) Write(ctx context.Context, v *view.View) error {
 		}
 	}
 	replace("opensm-subnet.lst", Subnet)
+	if d.VPorts != "" {
+		replace(d.VPorts, VPorts)
+	}
 	found := v.Tables.Findings
 	if found != nil && found.Computes != nil {
 		replace("opensm-ftree-ca-order.dump", ComputeOrder)
@@ -93,5 +97,8 @@ func (d Dir) WriteSA(r Registered) error {
 }
 
 func (d Dir) replace(name string, mode os.FileMode, sync bool, write func(io.Writer) error) error {
-	return atomicfile.Replace(filepath.Join(d.Path, name), mode, sync, write)
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(d.Path, name)
+	}
+	return atomicfile.Replace(name, mode, sync, write)
 }

@@ -24,12 +24,14 @@ type Keeper struct {
 	logger  *slog.Logger
 	// Unwritten is called with each outcome of writing: an error, or nil. It is set before Run; nil for no such call.
 	Unwritten func(what string, err error)
-	views     chan *view.View // the one that is waiting
-	sa        chan Registered // the one that is waiting
-	last      *view.View      // owned by the caller of Put
-	lastSA    *registry.State // the same
-	logged    string          // the error logged last; owned by Run
-	loggedSA  string          // the same of what is registered
+	// VPorts is the file for vPorts, "" for none. It is set before Run; nil for no such file.
+	VPorts   func() string
+	views    chan *view.View // the one that is waiting
+	sa       chan Registered // the one that is waiting
+	last     *view.View      // owned by the caller of Put
+	lastSA   *registry.State // the same
+	logged   string          // the error logged last; owned by Run
+	loggedSA string          // the same of what is registered
 }
 
 // NewKeeper returns a Keeper of a directory, which calls nodes by the names given, and
@@ -55,8 +57,8 @@ func (k *Keeper) Put(v *view.View) {
 	}
 	last := k.last
 	k.last = v
-	if last != nil && v.Partitions == last.Partitions && v.Topo == last.Topo && v.LIDs == last.LIDs &&
-		v.Tables == last.Tables && !k.routing() {
+	if last != nil && v.Partitions == last.Partitions && v.Topo.SharesPorts(last.Topo) && v.LIDs == last.LIDs &&
+		v.Tables == last.Tables && !k.routing() && (v.Topo.VPorts == last.Topo.VPorts || k.vPorts() == "") {
 		return
 	}
 	select {
@@ -64,6 +66,14 @@ func (k *Keeper) Put(v *view.View) {
 	default:
 	}
 	k.views <- v
+}
+
+// vPorts is the file for vPorts, "" for none.
+func (k *Keeper) vPorts() string {
+	if k.VPorts == nil {
+		return ""
+	}
+	return k.VPorts()
 }
 
 // PutSA has what is registered written, soon, unless it was put before. It is otherwise as
@@ -114,7 +124,7 @@ func (k *Keeper) write(ctx context.Context, v *view.View) {
 		_ = Ports(ctx, &table, v, k.names)  // the end of ctx
 		_, _ = k.print.Write(table.Bytes()) // an error cannot be reported
 	}
-	err := Dir{Path: k.dir, Routing: k.routing(), Names: k.names}.Write(ctx, v)
+	err := Dir{Path: k.dir, Routing: k.routing(), Names: k.names, VPorts: k.vPorts()}.Write(ctx, v)
 	if ctx.Err() == nil {
 		k.report(&k.logged, err)
 	}

@@ -105,6 +105,27 @@ var FeatureTable = []FeatureRow{
 		[]FeatureSMP{{mad.MethodGet, smp.AttrSLtoVLMappingTable, 0}, {mad.MethodGet, smp.AttrVLArbitrationTable, 0}},
 	},
 	{
+		"of adapters: Get(GeneralInfo)",
+		"with `virt_enabled` other than 0, to adapters with one of these vendor IDs whose ports do not announce vPorts in CapabilityMask2",
+		"the port has no vPorts",
+		"a failure: as with GeneralInfo of switches",
+		nil,
+	},
+	{
+		"of vPorts: Get(VirtualizationInfo), Get(VPortState), Set(VirtualizationInfo)",
+		"with `virt_enabled` other than 0, to adapters with one of these vendor IDs whose ports announce vPorts",
+		"any error except busy: the port's vPorts are left as they were found. No answer: asked again after 1 s, later 2, 4 and up to 160 s",
+		"until the port's link goes down or an operator requests a heavy sweep",
+		nil,
+	},
+	{
+		"of vPorts: Get and Set of VPortInfo, Get(VNodeInfo), Get and Set of VPortP_KeyTable, Get(VPortGUIDInfo), Get(VNodeDescription)",
+		"with `virt_enabled` 2, for vPorts up to VPortIndexTop",
+		"any error, or values that were sent and are not kept: sent again in 0.1 s, later 0.2, 0.4 and up to 1.6 s; after the sixth time the vPort is left as it was found",
+		"until the vPort goes down, partitions change, or an operator requests a heavy sweep",
+		nil,
+	},
+	{
 		"of performance management: Get(ClassPortInfo)",
 		"with `perfmgr`, to every agent before its counters are read, as OpenSM does, unless `perfmgr_query_cpi` is FALSE",
 		"an error: the agent has only PortCounters. No answer: none of its ports is read in this sweep",

@@ -1,0 +1,176 @@
+package vports
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/topo"
+)
+
+// A GUID that is seen at two vPorts is mostly a function that moves from one host to another: the end that has come up
+// last has the GUID then, and the other one is left alone until it goes down. If both are still there after
+// migrationTime, two functions have one GUID. Both stay as they are. A vPort never has the GUID of a port, but for
+// vPort 0, which has that of its own.
+
+// migrationTime is for how long two vPorts may have a GUID without a finding.
+const migrationTime = time.Minute
+
+// owners are the vPorts that have GUIDs.
+type owners struct {
+	of      map[mad.GUID]*vPort
+	others  map[mad.GUID][]*vPort // that are up and show the GUID, too
+	since   map[mad.GUID]time.Duration
+	judgeAt time.Duration // when some GUID has been at two vPorts for migrationTime; 0 for never
+}
+
+// claim notes that a vPort shows its GUID.
+func (m *Machine) claim(now time.Duration, v *vPort) {
+	guid := v.guid()
+	if v.claims != guid {
+		m.unclaim(now, v)
+	}
+	if guid == 0 || v.isPhysical() {
+		return
+	}
+	v.claims = guid
+	was := m.of[guid]
+	switch {
+	case was == v:
+		return
+	case was == nil:
+		m.of[guid] = v
+		return
+	case slices.Contains(m.others[guid], v):
+		m.remove(guid, v)
+	}
+	if !v.isUp() || was.isUp() && !v.newerThan(was) {
+		m.others[guid] = append(m.others[guid], v)
+	} else {
+		m.of[guid] = v
+		m.others[guid] = append(m.others[guid], was)
+		was.p.shown, v.p.shown, m.changed = nil, nil, true
+	}
+	m.overlap(now, guid)
+}
+
+// remove takes a vPort off the others with a GUID.
+func (m *Machine) remove(guid mad.GUID, v *vPort) {
+	if i := slices.Index(m.others[guid], v); i >= 0 {
+		m.others[guid] = slices.Delete(m.others[guid], i, i+1)
+	}
+	if len(m.others[guid]) == 0 {
+		delete(m.others, guid)
+	}
+}
+
+// newerThan reports whether a vPort has come up after another one with its GUID. Of two that were up when they were
+// read first, the one that is ACTIVE has it, and else that of the lower port GUID.
+func (v *vPort) newerThan(o *vPort) bool {
+	rank := func(v *vPort) int {
+		if v.state == smp.PortActive {
+			return 1
+		}
+		return 0
+	}
+	return cmp.Or(cmp.Compare(v.came, o.came), cmp.Compare(rank(v), rank(o)), cmp.Compare(o.p.guid, v.p.guid),
+		cmp.Compare(o.index, v.index)) > 0
+}
+
+// release notes that a vPort has gone down. Another one that shows its GUID and is up has it then.
+func (m *Machine) release(now time.Duration, v *vPort) {
+	guid := v.claims
+	if m.of[guid] != v {
+		m.overlap(now, guid)
+		return
+	}
+	var next *vPort
+	for _, o := range m.others[guid] {
+		if o.isUp() && (next == nil || o.newerThan(next)) {
+			next = o
+		}
+	}
+	if next == nil {
+		return
+	}
+	m.remove(guid, next)
+	m.of[guid], m.others[guid] = next, append(m.others[guid], v)
+	next.p.shown, m.changed = nil, true
+	m.want(next.p, now, writes)
+	m.overlap(now, guid)
+}
+
+// unclaim takes back that a vPort shows a GUID.
+func (m *Machine) unclaim(now time.Duration, v *vPort) {
+	guid := v.claims
+	if guid == 0 {
+		return
+	}
+	v.claims = 0
+	if m.of[guid] != v {
+		m.remove(guid, v)
+		m.overlap(now, guid)
+		return
+	}
+	delete(m.of, guid)
+	others := m.others[guid]
+	delete(m.others, guid)
+	for _, o := range others {
+		o.claims = 0
+		m.claim(now, o)
+	}
+	if next := m.of[guid]; next != nil {
+		next.p.shown, m.changed = nil, true
+		m.want(next.p, now, writes)
+	}
+	m.overlap(now, guid)
+}
+
+// gone notes that a vPort is not there any more.
+func (m *Machine) gone(now time.Duration, v *vPort) {
+	v.goneFrom = true
+	m.notWritten(v)
+	if v.p.layout.of == v {
+		v.p.layout = proof{}
+	}
+	m.unclaim(now, v)
+}
+
+// overlap notes since when a GUID is at two vPorts that are up.
+func (m *Machine) overlap(now time.Duration, guid mad.GUID) {
+	two := slices.ContainsFunc(m.others[guid], (*vPort).isUp)
+	_, had := m.since[guid]
+	switch {
+	case two && !had:
+		if m.since == nil {
+			m.since = map[mad.GUID]time.Duration{}
+		}
+		m.since[guid] = now
+		m.judgeAt = min(cmp.Or(m.judgeAt, now+migrationTime), now+migrationTime)
+	case !two && had:
+		delete(m.since, guid)
+		m.changed = true
+	}
+}
+
+// isElsewhere reports whether the GUID of a vPort is that of another vPort now, or of a port.
+func (m *Machine) isElsewhere(v *vPort) bool {
+	guid := v.guid()
+	return guid != 0 && !v.isPhysical() && (m.of[guid] != v || m.subnet.Topo.FindPort(guid) != topo.None)
+}
+
+// duplicates are the GUIDs that have been at two vPorts for too long, ascending.
+func (m *Machine) duplicates(now time.Duration) (guids []mad.GUID) {
+	m.judgeAt = 0
+	for guid, since := range m.since {
+		if at := since + migrationTime; at <= now {
+			guids = append(guids, guid)
+		} else {
+			m.judgeAt = min(cmp.Or(m.judgeAt, at), at)
+		}
+	}
+	slices.Sort(guids)
+	return guids
+}
