@@ -31,6 +31,7 @@ func (r *Registrar) setView(v *view.View) {
 		r.beginTerm()
 		r.address()
 		r.callersChanged()
+		r.notePlaces()
 		r.dropReset()
 		r.missing()
 		r.registerNeighbors()
@@ -41,14 +42,14 @@ func (r *Registrar) setView(v *view.View) {
 	for i, j := 0, 0; i < len(old.EndPorts) || j < len(now.EndPorts); {
 		switch compareEnds(old, i, now, j) {
 		case -1:
-			r.portEvent(smp.TrapGIDOutOfService, &old.Ports[old.EndPorts[i]])
+			r.portEvent(smp.TrapGIDOutOfService, old, old.EndPorts[i])
 			r.absent.add(old.Ports[old.EndPorts[i]].GUID, r.now)
 			if r.cfg.DropSubscriptions {
 				r.unsubscribe(old.Ports[old.EndPorts[i]].GUID)
 			}
 			i++
 		case 1:
-			r.portEvent(smp.TrapGIDInService, &now.Ports[now.EndPorts[j]])
+			r.portEvent(smp.TrapGIDInService, now, now.EndPorts[j])
 			r.absent.remove(now.Ports[now.EndPorts[j]].GUID)
 			j++
 		default:
@@ -56,6 +57,7 @@ func (r *Registrar) setView(v *view.View) {
 			j++
 		}
 	}
+	r.vPortsChanged(old, now)
 }
 
 // compareEnds compares the GUIDs of two end ports, given by index; past the end is largest.
@@ -96,7 +98,8 @@ func (r *Registrar) endTerm() {
 	r.dropOrders()
 	clear(r.writing)
 	r.regrouped = newRegrouped()
-	r.reset = nil
+	r.reset, r.vPortsReset = nil, nil
+	clear(r.places)
 	clear(r.withoutMLID)
 	r.reports.clear()
 	r.absent = newAbsences()
@@ -146,9 +149,10 @@ func (r *Registrar) dropReset() {
 		}
 	}
 	r.reset = nil
+	r.dropResetVPorts()
 }
 
-// drop removes all registrations of a port: its memberships and subscriptions, the services at
+// drop removes all registrations of a port or vPort: its memberships and subscriptions, the services at
 // it, its aliases with theirs, and that it demands a GRH. Services have the GID that their clients gave, with either
 // prefix.
 func (r *Registrar) drop(port mad.GUID) {
@@ -170,6 +174,7 @@ func (r *Registrar) drop(port mad.GUID) {
 		}
 	}
 	r.apply(aliases...)
+	delete(r.places, port)
 	if r.reg.DemandsGRH(port) {
 		r.apply(registry.DeleteGRHPort{Port: port})
 	}

@@ -61,7 +61,7 @@ func (a *Responder) Registry() *registry.State { return a.reg }
 
 // request is what a handler needs to know of a request that may be answered.
 type request struct {
-	from    topo.PortIdx // of the requester
+	from    topo.EndIdx // the requester
 	comps   mad.ComponentMask
 	mod     uint32 // AttributeModifier
 	trusted bool   // shows the SA's key
@@ -114,16 +114,16 @@ func (a *Responder) open(in, out *mad.Datagram, stats *Stats) bool {
 // request is a datagram that passed the gate.
 func (a *Responder) request(in *mad.Datagram) request {
 	p := &in.Packet
-	return request{a.view.LIDs.PortOf(in.LID), p.ComponentMask(), p.AttrMod(), p.SMKey() != 0, p.SAData()}
+	return request{a.requester(in), p.ComponentMask(), p.AttrMod(), p.SMKey() != 0, p.SAData()}
 }
 
-// maySee reports whether the requester may know of a port: it shares a P_Key with it.
-func (a *Responder) maySee(r *request, p topo.PortIdx) bool { return a.view.Topo.MayTalk(r.from, p) }
+// maySee reports whether the requester may know of an end: it shares a P_Key with it.
+func (a *Responder) maySee(r *request, p topo.EndIdx) bool { return a.view.Topo.MayTalk(r.from, p) }
 
 // isIn reports whether the requester is in a partition, as member of either kind. A
 // port whose P_Keys are not known is in all.
 func (a *Responder) isIn(r *request, k mad.PKey) bool {
-	keys := a.view.Topo.Ports[a.view.Topo.EndPort(r.from)].PKeys
+	keys := a.view.Topo.EndPKeys(a.view.Topo.EndPort(r.from))
 	if keys == nil {
 		return true
 	}
@@ -143,9 +143,9 @@ func (a *Responder) gate(in *mad.Datagram) Drop {
 	case p.SMKey() != 0 && !a.view.Subnet.Trusts(p.SMKey()):
 		return DropBadKey
 	}
-	from := a.view.LIDs.PortOf(in.LID)
+	from := a.requester(in)
 	if from == topo.None {
-		return DropUnknownRequester
+		return a.unknown(in)
 	}
 	return a.believes(in, from)
 }

@@ -31,7 +31,13 @@ type ViewWithdrawn struct{}
 
 // PortsReset are ports that were found in INIT: they have forgotten their registrations. The
 // event comes before they are made ACTIVE.
-type PortsReset struct{ Ports []mad.GUID }
+type PortsReset struct {
+	Ports  []mad.GUID
+	VPorts []VPortAt // those that were last behind another port keep theirs: their functions have moved
+}
+
+// VPortAt is a vPort by its GUID, and the port that it is behind.
+type VPortAt struct{ VPort, Port mad.GUID }
 
 // TrapReceived is a trap to forward to subscribers.
 type TrapReceived struct{ Notice smp.Notice }
@@ -116,6 +122,7 @@ func (r *Registrar) take(ev Event) {
 		r.endTerm()
 	case PortsReset:
 		r.reset = append(r.reset, ev.Ports...)
+		r.vPortsReset = append(r.vPortsReset, ev.VPorts...)
 		r.dropReset()
 	case GRHDemanded:
 		r.demandGRH(ev.Ports)

@@ -27,13 +27,14 @@ func (a *Responder) Heard(ds []mad.Datagram) (ports []mad.GUID) {
 }
 
 // newGRHPort is the port that a request came from, if it shows for the first time that the port demands a
-// GRH; else topo.None.
+// GRH; else topo.None. Those of vPorts mostly have one, and say nothing of the port.
 func (a *Responder) newGRHPort(in *mad.Datagram) topo.PortIdx {
 	if !in.GRH.Present {
 		return topo.None
 	}
-	p := a.view.LIDs.PortOf(in.LID)
-	if p == topo.None || a.view.Topo.Ports[p].GUID == 0 || a.paths.DemandsGRH(p) {
+	p := a.requester(in)
+	if p == topo.None || a.view.Topo.VPortOf(p) != topo.None || a.view.Topo.Ports[p].GUID == 0 ||
+		a.paths.DemandsGRH(p) {
 		return topo.None
 	}
 	return p

@@ -126,7 +126,7 @@ func TestGRHPorts(t *testing.T) {
 	if len(d.saved) != saved {
 		t.Errorf("registered again: %v", d.saved[saved:])
 	}
-	d.step(PortsReset{[]mad.GUID{h2}})
+	d.step(PortsReset{Ports: []mad.GUID{h2}})
 	d.grhPorts("one was found in INIT", h3)
 	if d.Stats().Reset != 1 {
 		t.Errorf("%+v", d.Stats())

@@ -17,7 +17,7 @@ import (
 
 // newGroup is the group that a join asks for which does not exist. Nothing is changed
 // yet.
-func (r *Registrar) newGroup(q *writeRequest, rec *sarec.MCMemberRecord, port topo.PortIdx,
+func (r *Registrar) newGroup(q *writeRequest, rec *sarec.MCMemberRecord, port topo.EndIdx,
 	g *registry.Group) mad.Status {
 	if !registry.JoinState(rec.JoinState()).KeepsAlive() {
 		return r.notFull(q, port)
@@ -48,7 +48,7 @@ func (r *Registrar) newGroup(q *writeRequest, rec *sarec.MCMemberRecord, port to
 	if q.comps.Has(sarec.MCMemberHopLimit) {
 		g.HopLimit = rec.HopLimit()
 	}
-	creator := r.view.Topo.Ports[q.from].GUID
+	creator := r.view.Topo.EndGUID(q.from)
 	if r.reg.Counts().Groups >= maxGroups || !r.allotMLID(g, r.hasShare(creator)) {
 		return q.because(r.full(), "no MLID is free", osmlog.CreateNoMLID, uint16(rec.MLID()))
 	}

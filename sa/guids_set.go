@@ -25,7 +25,11 @@ func (r *Registrar) changeGUIDs(q *writeRequest, set bool) mad.Status {
 	if !q.comps.Has(sarec.GUIDInfoLID | sarec.GUIDInfoBlockNum) {
 		return q.because(mad.StatusReqInsufficient, "it lacks LID or BlockNum", "")
 	}
-	t, port := r.view.Topo, r.view.LIDs.PortOf(rec.LID())
+	t, port := r.view.Topo, r.view.EndOfLID(rec.LID())
+	if port != topo.None && t.VPortOf(port) != topo.None {
+		return q.because(mad.StatusReqDenied,
+			fmt.Sprintf("LID %d is a vPort's, which gets its GUIDs from its host", rec.LID()), "")
+	}
 	if port == topo.None {
 		return q.because(mad.StatusNoRecords, fmt.Sprintf("no port has LID %d", rec.LID()), "")
 	}
@@ -37,6 +41,9 @@ func (r *Registrar) changeGUIDs(q *writeRequest, set bool) mad.Status {
 		}
 		return q.because(mad.StatusNoRecords, "the port has no such block of GUIDs", line, rec.BlockNum(), blocks,
 			uint64(t.Ports[port].GUID))
+	}
+	if !q.trusted && t.VPortOf(q.from) != topo.None {
+		return q.because(mad.StatusReqDenied, "a vPort may not change the GUIDs of a port", "")
 	}
 	if !q.trusted && t.Ports[q.from].Node != t.Ports[port].Node {
 		return q.because(mad.StatusReqDenied, fmt.Sprintf("LID %d is another node's", rec.LID()), "")
@@ -111,11 +118,12 @@ func (r *Registrar) makeGUID() mad.GUID {
 	}
 }
 
-// isTaken reports whether something has a GUID: a port or node, or a port as an alias,
+// isTaken reports whether something has a GUID: a port, vPort or node, or a port as an alias,
 // which it keeps for a while when it is not there.
 func (r *Registrar) isTaken(guid mad.GUID) bool {
 	_, isAlias := r.reg.Alias(guid)
-	return isAlias || r.view.Topo.FindPort(guid) != topo.None || r.view.Topo.FindNode(guid) != topo.None
+	return isAlias || r.view.Topo.FindPort(guid) != topo.None ||
+		r.view.Topo.FindVPort(guid) != topo.None || r.view.Topo.FindNode(guid) != topo.None
 }
 
 // holder is the port that has a GUID, as its own or as an alias; its node where that is what has it.

@@ -30,7 +30,7 @@ func (a *Responder) informInfoRecords(r *request, res *result) {
 // change the answer.
 func (a *Responder) informInfoRecord(r *request, want, mask *sarec.InformInfoRecord, s *registry.Subscription,
 	res *result) bool {
-	if p := a.view.Topo.FindPort(s.Subscriber.GUID()); p != topo.None && !a.maySee(r, p) {
+	if p := a.view.Topo.FindEnd(s.Subscriber.GUID()); p != topo.None && !a.maySee(r, p) {
 		return true
 	}
 	var rec sarec.InformInfoRecord

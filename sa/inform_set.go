@@ -112,7 +112,7 @@ func isSecurity(generic bool, trap uint16) bool {
 // it shares a P_Key with all of them. If not, it notes why.
 func (r *Registrar) mayHear(q *writeRequest, f *registry.Filter) bool {
 	if f.GID != (mad.GID{}) {
-		p := topo.PortIdx(topo.None)
+		p := topo.EndIdx(topo.None)
 		if r.onSubnet(f.GID) {
 			p = r.portOf(f.GID.GUID())
 		}
@@ -132,14 +132,14 @@ func (r *Registrar) mayHear(q *writeRequest, f *registry.Filter) bool {
 	}
 	last := min(max(f.LIDBegin, f.LIDEnd), r.view.LIDs.Top)
 	for lid := f.LIDBegin; lid <= last; lid++ {
-		if p := r.view.LIDs.PortOf(lid); p != topo.None && !r.mayHearOf(q, p) {
+		if p := r.view.EndOfLID(lid); p != topo.None && !r.mayHearOf(q, p) {
 			return false
 		}
 	}
 	return true
 }
 
-func (r *Registrar) mayHearOf(q *writeRequest, p topo.PortIdx) bool {
+func (r *Registrar) mayHearOf(q *writeRequest, p topo.EndIdx) bool {
 	if r.view.Topo.MayTalk(q.from, p) {
 		return true
 	}

@@ -59,13 +59,13 @@ func (r *Registrar) setMember(q *writeRequest) mad.Status {
 		return q.because(mad.StatusNoResources, "no room", "")
 	}
 	if !exists && r.alone(&group) {
-		r.tally.creators.add(group.MGID, r.view.Topo.Ports[q.from].GUID)
+		r.tally.creators.add(group.MGID, r.view.Topo.EndGUID(q.from))
 	}
 	if c := r.reg.Join(m); c != nil {
 		r.apply(c)
 	}
 	if m.Proxy && !was {
-		r.tally.proxies.add(memberKey{m.MGID, m.Port}, r.view.Topo.Ports[q.from].GUID)
+		r.tally.proxies.add(memberKey{m.MGID, m.Port}, r.view.Topo.EndGUID(q.from))
 	}
 	r.stats.Refusals.joined(q.refused.port, m.MGID)
 	now, _ := r.reg.Member(m.MGID, m.Port)
@@ -79,13 +79,13 @@ func (r *Registrar) setMember(q *writeRequest) mad.Status {
 func (r *Registrar) hasRoom(q *writeRequest, m *registry.Member) bool {
 	most := r.allowed(q, r.view.Subnet.Trust.Groups, maxPortMembers)
 	if m.Proxy {
-		return r.tally.proxies.hasRoom(memberKey{m.MGID, m.Port}, r.view.Topo.Ports[q.from].GUID, most)
+		return r.tally.proxies.hasRoom(memberKey{m.MGID, m.Port}, r.view.Topo.EndGUID(q.from), most)
 	}
 	return r.tally.own[m.Port] < most
 }
 
 // member reads port and group of a join, and checks the requester's authority.
-func (r *Registrar) member(q *writeRequest, rec *sarec.MCMemberRecord) (m registry.Member, port topo.PortIdx,
+func (r *Registrar) member(q *writeRequest, rec *sarec.MCMemberRecord) (m registry.Member, port topo.EndIdx,
 	st mad.Status) {
 	gid := rec.PortGID()
 	q.refused.port, q.refused.mgid = gid.GUID(), rec.MGID()
@@ -102,7 +102,7 @@ func (r *Registrar) member(q *writeRequest, rec *sarec.MCMemberRecord) (m regist
 		return m, topo.None,
 			q.because(mad.StatusReqInvalid, "no port has the GUID, or it shares no P_Key with the sender", "")
 	}
-	q.refused.port = r.view.Topo.Ports[port].GUID
+	q.refused.port = r.view.Topo.EndGUID(port)
 	if rec.JoinState() == 0 {
 		if _, exists := r.reg.Group(rec.MGID()); !exists {
 			return m, topo.None, r.notFull(q, port)
@@ -111,26 +111,26 @@ func (r *Registrar) member(q *writeRequest, rec *sarec.MCMemberRecord) (m regist
 	}
 	m = registry.Member{
 		MGID: rec.MGID(), Port: mad.MakeGID(r.view.Subnet.Prefix, gid.GUID()),
-		JoinState: registry.JoinState(rec.JoinState()), Proxy: port != q.from,
+		JoinState: registry.JoinState(rec.JoinState()), Proxy: !r.view.Topo.SpeaksFor(q.from, port),
 	}
 	return m, port, mad.StatusOK
 }
 
 // unfit refuses a join with values that a group or a port cannot have.
-func (r *Registrar) unfit(q *writeRequest, port topo.PortIdx, cause string) mad.Status {
+func (r *Registrar) unfit(q *writeRequest, port topo.EndIdx, cause string) mad.Status {
 	guid, desc := named(r.view.Topo, port)
 	return q.because(mad.StatusReqInvalid, cause, osmlog.JoinUnfit, q.refused.mgid, guid, desc)
 }
 
 // notFull refuses to create a group for a member that would not keep it alive.
-func (r *Registrar) notFull(q *writeRequest, port topo.PortIdx) mad.Status {
+func (r *Registrar) notFull(q *writeRequest, port topo.EndIdx) mad.Status {
 	guid, desc := named(r.view.Topo, port)
 	return q.because(mad.StatusReqInvalid, "the group does not exist, and only a full member creates it",
 		osmlog.JoinNotFull, q.refused.mgid, guid, desc)
 }
 
 // notPermitted refuses a join for which the sender has no authority.
-func (r *Registrar) notPermitted(q *writeRequest, port topo.PortIdx, cause string) mad.Status {
+func (r *Registrar) notPermitted(q *writeRequest, port topo.EndIdx, cause string) mad.Status {
 	guid, desc := named(r.view.Topo, port)
 	return q.because(mad.StatusReqInvalid, cause, osmlog.JoinNotPermitted, guid, desc, q.refused.mgid)
 }
@@ -172,7 +172,7 @@ func agrees(q *writeRequest, rec *sarec.MCMemberRecord, g *registry.Group) mad.S
 
 // mayJoin reports whether the port can take the group's packets, and both it and the one that
 // asks for it are in the group's partition.
-func (r *Registrar) mayJoin(q *writeRequest, port topo.PortIdx, g *registry.Group) mad.Status {
+func (r *Registrar) mayJoin(q *writeRequest, port topo.EndIdx, g *registry.Group) mad.Status {
 	q.refused.mgid = g.MGID
 	switch can := r.portLimits(port); {
 	case can.mtu < int(g.MTU):
@@ -192,15 +192,15 @@ func (r *Registrar) mayJoin(q *writeRequest, port topo.PortIdx, g *registry.Grou
 }
 
 // fits reports whether the port can take the group's packets, and is in its partition.
-func (r *Registrar) fits(port topo.PortIdx, g *registry.Group) bool {
+func (r *Registrar) fits(port topo.EndIdx, g *registry.Group) bool {
 	can := r.portLimits(port)
 	return can.mtu >= int(g.MTU) && can.rank >= g.Rate.Rank() && r.holds(port, g.PKey)
 }
 
-// mayChange reports whether the requester may change a member: the port itself where it
+// mayChange reports whether the requester may change a member: the port itself, or that of the vPort, where it
 // joined by itself, any port of the group's partition where a proxy entered it.
-func (r *Registrar) mayChange(q *writeRequest, port topo.PortIdx, m *registry.Member, g *registry.Group) bool {
-	return q.from == port || m.Proxy && r.holds(q.from, g.PKey)
+func (r *Registrar) mayChange(q *writeRequest, port topo.EndIdx, m *registry.Member, g *registry.Group) bool {
+	return r.view.Topo.SpeaksFor(q.from, port) || m.Proxy && r.holds(q.from, g.PKey)
 }
 
 // deleteMember takes bits from the JoinState of a member (IBA 15.2.5.17).

@@ -101,7 +101,7 @@ func termsFit(comps mad.ComponentMask, rec *sarec.MCMemberRecord, g *registry.Gr
 }
 
 // chooseTerms gives a new group the values of a request, as far as it has them.
-func (r *Registrar) chooseTerms(q *writeRequest, rec *sarec.MCMemberRecord, port topo.PortIdx, g *registry.Group) bool {
+func (r *Registrar) chooseTerms(q *writeRequest, rec *sarec.MCMemberRecord, port topo.EndIdx, g *registry.Group) bool {
 	can := r.portLimits(port)
 	can.mtu = min(can.mtu, int(mad.MTU4096))
 	size, wanted := mtuTerm(q.comps, rec), rateTerm(q.comps, rec)
@@ -128,8 +128,8 @@ type portCan struct{ mtu, rank int }
 const noLimit = 1 << 8
 
 // portLimits is what a port and the one at the other end of its link can carry.
-func (r *Registrar) portLimits(p topo.PortIdx) portCan {
-	t := r.view.Topo
+func (r *Registrar) portLimits(e topo.EndIdx) portCan {
+	t, p := r.view.Topo, r.view.Topo.Physical(e)
 	can := portCan{noLimit, noLimit}
 	for _, end := range []topo.PortIdx{p, t.Ports[p].Peer} {
 		if end == topo.None || !t.Ports[end].Seen {

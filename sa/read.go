@@ -55,7 +55,7 @@ func (r *Registrar) address() {
 		}
 		r.apply(registry.PutSubscription{Subscription: registry.Subscription{
 			SubscriptionKey: key,
-			Destination: registry.Destination{Addr: mad.Addr{LID: r.view.LIDs.Base[p], QPN: key.QPN},
+			Destination: registry.Destination{Addr: r.reaching(p, key.Subscriber, mad.Addr{QPN: key.QPN}),
 				PKey: mad.DefaultPKey},
 		}})
 	}

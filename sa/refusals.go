@@ -228,7 +228,7 @@ func (q *writeRequest) because(st mad.Status, cause, format string, args ...any)
 	return st
 }
 
-// named is the GUID of a port, and the NodeDescription of its node.
-func named(t *topo.Topo, p topo.PortIdx) (guid uint64, desc string) {
-	return uint64(t.Ports[p].GUID), t.Nodes[t.Ports[p].Node].Desc.String()
+// named is the GUID of a port or vPort, and the NodeDescription of its node.
+func named(t *topo.Topo, e topo.EndIdx) (guid uint64, desc string) {
+	return uint64(t.EndGUID(e)), t.Nodes[t.Ports[t.Physical(e)].Node].Desc.String()
 }

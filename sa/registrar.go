@@ -107,7 +107,9 @@ type Registrar struct {
 	guids       map[blockKey]guidWrite      // blocks that ports are not known to hold
 	regrouped   regrouped
 	reports     reports
-	reset       []mad.GUID // ports found in INIT, without a View yet
+	reset       []mad.GUID            // ports found in INIT, without a View yet
+	vPortsReset []VPortAt             // likewise
+	places      map[mad.GUID]mad.GUID // ports behind which vPorts were last up, until they are absent for long
 	absent      absences
 	tally       tally
 	quietUntil  time.Duration    // until then no port is reported at its share of the MLIDs
@@ -158,6 +160,7 @@ func NewRegistrar(cfg RegistrarConfig, reg *registry.Registry, stats *Stats) *Re
 			follower: mirror.NewFollower(cfg.Mirror, cfg.Began, cfg.Salt), reader: mirror.NewReader(cfg.Mirror)},
 		pending: newPending(), regrouped: newRegrouped(), writing: map[blockKey][]mad.Datagram{},
 		guids:   map[blockKey]guidWrite{},
+		places:  map[mad.GUID]mad.GUID{},
 		reports: newReports(txn.New(cfg.Reports), 0), absent: newAbsences(), tally: newTally(&reg.State),
 		nextMGID: 1, nextGUID: 1,
 	}
@@ -284,9 +287,9 @@ func groupOf(c registry.Change) (mgid mad.GID, ok bool) {
 	return mgid, false
 }
 
-// portGID is the GID of a port.
-func (r *Registrar) portGID(p topo.PortIdx) mad.GID {
-	return mad.MakeGID(r.view.Subnet.Prefix, r.view.Topo.Ports[p].GUID)
+// portGID is the GID of a port or vPort.
+func (r *Registrar) portGID(p topo.EndIdx) mad.GID {
+	return mad.MakeGID(r.view.Subnet.Prefix, r.view.Topo.EndGUID(p))
 }
 
 // onSubnet reports whether a GID has the subnet's prefix or the default one, which ports have
@@ -295,15 +298,15 @@ func (r *Registrar) onSubnet(g mad.GID) bool {
 	return g.Prefix() == mad.DefaultPrefix || g.Prefix() == r.view.Subnet.Prefix
 }
 
-// portOf is the port with a GUID or alias GUID, topo.None if there is none.
-func (r *Registrar) portOf(guid mad.GUID) topo.PortIdx {
+// portOf is the port or vPort with a GUID or alias GUID, topo.None if there is none.
+func (r *Registrar) portOf(guid mad.GUID) topo.EndIdx {
 	return r.responder.portOf(guid)
 }
 
-// holds reports whether a port is in the partition of a key. A port whose table is not known
+// holds reports whether a port or vPort is in the partition of a key. One whose table is not known
 // counts as a member of all.
-func (r *Registrar) holds(p topo.PortIdx, key mad.PKey) bool {
-	table := r.view.Topo.Ports[p].PKeys
+func (r *Registrar) holds(p topo.EndIdx, key mad.PKey) bool {
+	table := r.view.Topo.EndPKeys(p)
 	if table == nil {
 		return true
 	}

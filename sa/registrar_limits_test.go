@@ -119,7 +119,7 @@ func TestMLIDsComeBack(t *testing.T) {
 			t.Errorf("round %d: %d groups made, %d refused: the others can share", round, made, refused)
 		}
 		if round == 1 {
-			d.step(PortsReset{[]mad.GUID{h3}})
+			d.step(PortsReset{Ports: []mad.GUID{h3}})
 		} else {
 			for i := range 1100 {
 				mgid := ownGroup

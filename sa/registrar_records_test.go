@@ -352,11 +352,11 @@ func TestAliasJoins(t *testing.T) {
 			t.Errorf("%v of an alias that is a member: %v", m, st)
 		}
 	}
-	d.step(PortsReset{[]mad.GUID{h3}})
+	d.step(PortsReset{Ports: []mad.GUID{h3}})
 	if c := d.State().Counts(); c.Aliases != 0 || c.Members != 0 {
 		t.Errorf("after its port was reset: %+v", c)
 	}
-	d.step(PortsReset{[]mad.GUID{h3}})
+	d.step(PortsReset{Ports: []mad.GUID{h3}})
 	if n := d.Stats().Reset; n != 1 {
 		t.Errorf("%d ports lost registrations, want 1: the second time it had none", n)
 	}

@@ -17,7 +17,7 @@ import (
 // configuration.
 type regrouped struct {
 	groups map[mad.GID]bool
-	ports  map[mad.GUID]bool // of their members
+	ports  map[mad.GUID]bool // of their members, and vPorts
 }
 
 func newRegrouped() regrouped {
@@ -68,11 +68,11 @@ func (r *Registrar) dropGroups() {
 	}
 }
 
-// callBack notes the ports of a group's members.
+// callBack notes the ports and vPorts of a group's members.
 func (r *Registrar) callBack(mgid mad.GID) {
 	for m := range r.reg.Members(mgid) {
 		if p := r.portOf(m.Port.GUID()); p != topo.None {
-			r.regrouped.ports[r.view.Topo.Ports[p].GUID] = true
+			r.regrouped.ports[r.view.Topo.EndGUID(p)] = true
 		}
 	}
 }

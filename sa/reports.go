@@ -89,10 +89,10 @@ func (r *Registrar) groupEvent(trap smp.TrapNumber, g *registry.Group) {
 	r.publish(n)
 }
 
-// portEvent reports that a port came or went.
-func (r *Registrar) portEvent(trap smp.TrapNumber, p *topo.Port) {
-	n := r.own(trap, mad.MakeGID(r.view.Subnet.Prefix, p.GUID))
-	n.port, n.keys = p.GUID, p.PKeys
+// portEvent reports that a port or vPort of a Topo came or went.
+func (r *Registrar) portEvent(trap smp.TrapNumber, t *topo.Topo, e topo.EndIdx) {
+	n := r.own(trap, mad.MakeGID(r.view.Subnet.Prefix, t.EndGUID(e)))
+	n.port, n.keys = t.EndGUID(e), t.EndPKeys(e)
 	r.publish(n)
 }
 
@@ -115,13 +115,12 @@ func (r *Registrar) forward(trap *smp.Notice) {
 	if r.view == nil {
 		return
 	}
-	p := r.view.LIDs.PortOf(trap.IssuerLID())
+	p := r.view.EndOfLID(trap.IssuerLID())
 	if p == topo.None {
 		r.count.NoticesDropped++
 		return
 	}
-	port := &r.view.Topo.Ports[p]
-	n := &notice{port: port.GUID, keys: port.PKeys}
+	n := &notice{port: r.view.Topo.EndGUID(p), keys: r.view.Topo.EndPKeys(p)}
 	*n.Notice.Notice() = *trap
 	n.SetIssuerGID(r.portGID(p))
 	r.publish(n)
@@ -196,23 +195,21 @@ func (r *Registrar) queue(n *notice, sub *registry.Subscription) {
 		}
 	}
 	to := sub.Destination
-	if r.view.LIDs.PortOf(to.Addr.LID) != port {
-		to.Addr.LID = r.view.LIDs.Base[port]
-	}
+	to.Addr = r.reaching(port, sub.Subscriber, to.Addr)
 	s.queue = append(s.queue, report{n, to})
 	p.waiting++
 }
 
 // mayKnow reports whether a port may know of a notice.
-func (r *Registrar) mayKnow(p topo.PortIdx, n *notice) bool {
+func (r *Registrar) mayKnow(p topo.EndIdx, n *notice) bool {
 	if n.group != 0 {
 		return r.holds(p, n.group)
 	}
-	port := &r.view.Topo.Ports[p]
-	if port.GUID == n.port || port.PKeys == nil || n.keys == nil {
+	keys := r.view.Topo.EndPKeys(p)
+	if r.view.Topo.EndGUID(p) == n.port || keys == nil || n.keys == nil {
 		return true
 	}
-	_, ok := port.PKeys.Common(n.keys)
+	_, ok := keys.Common(n.keys)
 	return ok
 }
 

@@ -101,9 +101,9 @@ func TestGroupReports(t *testing.T) {
 		t.Fatal(st)
 	}
 	d.expect("its end", "h2 deleted "+ownGroup.String())
-	d.step(PortsReset{[]mad.GUID{h1}})
+	d.step(PortsReset{Ports: []mad.GUID{h1}})
 	d.expect("one member reset")
-	d.step(PortsReset{[]mad.GUID{h3}})
+	d.step(PortsReset{Ports: []mad.GUID{h3}})
 	d.expect("the other reset", "h2 deleted "+broadcast.String(), "h4 deleted "+broadcast.String())
 	if _, is := d.State().Group(broadcast); !is {
 		t.Error("the well-known group has gone")
@@ -361,8 +361,8 @@ func TestResetBeforeView(t *testing.T) {
 		events  []Event
 		members int
 	}{
-		{"as master", []Event{PortsReset{[]mad.GUID{h2}}, PortsReset{[]mad.GUID{h2}}}, 1},
-		{"deposed again", []Event{PortsReset{[]mad.GUID{h2}}, ViewWithdrawn{}}, 2},
+		{"as master", []Event{PortsReset{Ports: []mad.GUID{h2}}, PortsReset{Ports: []mad.GUID{h2}}}, 1},
+		{"deposed again", []Event{PortsReset{Ports: []mad.GUID{h2}}, ViewWithdrawn{}}, 2},
 	} {
 		d := newHarness(t)
 		d.joined(h2, broadcast)
@@ -387,7 +387,7 @@ func TestResetOfServices(t *testing.T) {
 			rec[:])); p.Status() != mad.StatusOK {
 			t.Fatal(p.Status())
 		}
-		d.step(PortsReset{[]mad.GUID{h2}})
+		d.step(PortsReset{Ports: []mad.GUID{h2}})
 		if n := d.State().Counts().Services; n != 0 {
 			t.Errorf("prefix 0x%x: %d services are left", uint64(prefix), n)
 		}

@@ -35,7 +35,7 @@ func (r *Registrar) setService(q *writeRequest) mad.Status {
 	if was && !r.owns(q, old, v.Key) {
 		return q.because(mad.StatusReqDenied, notOwned, "")
 	}
-	from := r.view.Topo.Ports[q.from].GUID
+	from := r.view.Topo.EndGUID(q.from)
 	if !was && r.reg.Counts().Services >= maxServices ||
 		!r.tally.registrars.hasRoom(v.ServiceKey, from, r.allowed(q, r.view.Subnet.Trust.Services, maxPortServices)) {
 		return q.because(r.full(), "there are too many services", osmlog.ServiceNoRoom)
@@ -83,7 +83,7 @@ func serviceKey(rec *sarec.ServiceRecord) registry.ServiceKey {
 // mayServe reports whether the requester, and the port that a service is at, are in the
 // service's partition, and share one. If not, it notes why.
 func (r *Registrar) mayServe(q *writeRequest, rec *sarec.ServiceRecord) bool {
-	gid, at := rec.ServiceGID(), topo.PortIdx(topo.None)
+	gid, at := rec.ServiceGID(), topo.EndIdx(topo.None)
 	if !gid.IsMulticast() {
 		at = r.portOf(gid.GUID()) // whatever the prefix: osmtest gives none
 	}
@@ -114,7 +114,7 @@ func (r *Registrar) mayServe(q *writeRequest, rec *sarec.ServiceRecord) bool {
 // owns reports whether a request may change a service: it comes from the port that the
 // service is at, or shows the key that protects it.
 func (r *Registrar) owns(q *writeRequest, v *registry.Service, key [16]byte) bool {
-	return q.trusted || v.Key == [16]byte{} || v.Key == key || r.portOf(v.GID.GUID()) == q.from
+	return q.trusted || v.Key == [16]byte{} || v.Key == key || r.view.Topo.SpeaksFor(q.from, r.portOf(v.GID.GUID()))
 }
 
 // fillService writes a service as replies show it.

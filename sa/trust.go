@@ -60,7 +60,7 @@ var Needs = [...]Need{
 }
 
 // believes decides by view.Trust whether a request of a port is answered. It does not allocate.
-func (a *Responder) believes(in *mad.Datagram, from topo.PortIdx) Drop {
+func (a *Responder) believes(in *mad.Datagram, from topo.EndIdx) Drop {
 	trust := &a.view.Subnet.Trust
 	if trust.CheckSGID && in.GRH.Present && !a.isOf(in.GRH.GID, from) {
 		return DropSpoofed
@@ -80,13 +80,13 @@ func (a *Responder) believes(in *mad.Datagram, from topo.PortIdx) Drop {
 }
 
 // fulfils reports whether a request of a port fulfils a condition.
-func (a *Responder) fulfils(c Condition, trust *view.Trust, p *mad.Packet, from topo.PortIdx) bool {
+func (a *Responder) fulfils(c Condition, trust *view.Trust, p *mad.Packet, from topo.EndIdx) bool {
 	comps, data := p.ComponentMask(), p.SAData()
 	switch c {
 	case FromItself, ToOne:
 		rec := (*sarec.PathRecord)(data[:])
 		return comps&(sarec.PathSGID|sarec.PathSLID) != 0 && (!comps.Has(sarec.PathSGID) || a.isOf(rec.SGID(), from)) &&
-			(!comps.Has(sarec.PathSLID) || a.view.LIDs.PortOf(rec.SLID()) == from) &&
+			(!comps.Has(sarec.PathSLID) || a.startsAt(rec, comps, from)) &&
 			(c == FromItself || comps&(sarec.PathDGID|sarec.PathDLID) != 0)
 	case ForItself:
 		if trust.Proxies {
@@ -98,28 +98,29 @@ func (a *Responder) fulfils(c Condition, trust *view.Trust, p *mad.Packet, from 
 		return a.isOf((*sarec.MCMemberRecord)(data[:]).PortGID(), from)
 	case OfItsNode:
 		at := a.view.LIDs.PortOf((*sarec.GUIDInfoRecord)(data[:]).LID())
-		return trust.GUIDs && at != topo.None && a.view.Topo.Ports[at].Node == a.view.Topo.Ports[from].Node
+		return trust.GUIDs && at != topo.None && a.view.Topo.VPortOf(from) == topo.None &&
+			a.view.Topo.Ports[at].Node == a.view.Topo.Ports[from].Node
 	}
 	return true
 }
 
-// isOf reports whether a GID is of a port, by its own GUID or an alias. Before a port has the subnet's prefix it
-// has the default one.
-func (a *Responder) isOf(gid mad.GID, p topo.PortIdx) bool {
+// isOf reports whether a GID is of an end, by its own GUID or an alias. A port may speak for the vPorts behind it.
+// Before a port has the subnet's prefix it has the default one.
+func (a *Responder) isOf(gid mad.GID, p topo.EndIdx) bool {
 	if prefix := gid.Prefix(); prefix != a.view.Subnet.Prefix && prefix != mad.DefaultPrefix {
 		return false
 	}
-	own := a.view.Topo.Ports[p].GUID
-	if gid.GUID() == own {
+	own := a.view.Topo.EndGUID(p)
+	if gid.GUID() == own || a.view.Topo.SpeaksFor(p, a.view.Topo.FindEnd(gid.GUID())) {
 		return true
 	}
 	at, found := a.reg.Alias(gid.GUID())
 	return found && at.Port == own
 }
 
-// portOf is the port with a GUID or alias GUID, topo.None if there is none.
-func (a *Responder) portOf(guid mad.GUID) topo.PortIdx {
-	if p := a.view.Topo.FindPort(guid); p != topo.None {
+// portOf is the port or vPort with a GUID or alias GUID, topo.None if there is none.
+func (a *Responder) portOf(guid mad.GUID) topo.EndIdx {
+	if p := a.view.Topo.FindEnd(guid); p != topo.None {
 		return p
 	}
 	if at, found := a.reg.Alias(guid); found {
@@ -153,9 +154,9 @@ func (a *Responder) dropped(in *mad.Datagram, why Drop, stats *Stats) {
 		stats.Drop(why)
 		return
 	}
-	p, guid := a.view.LIDs.PortOf(in.LID), mad.GUID(0)
+	p, guid := a.view.EndOfLID(in.LID), mad.GUID(0)
 	if p != topo.None {
-		guid = a.view.Topo.Ports[p].GUID
+		guid = a.view.Topo.EndGUID(p)
 	}
 	if !stats.offended(in, why, guid) {
 		return // without an allocation: it may be one of a flood

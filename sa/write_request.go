@@ -37,7 +37,7 @@ type writeRequest struct {
 	comps   mad.ComponentMask
 	trusted bool
 	addr    mad.Addr
-	from    topo.PortIdx // the requester
+	from    topo.EndIdx // the requester
 	came    time.Duration
 	data    *[mad.SADataSize]byte
 
@@ -89,12 +89,12 @@ func (r *Registrar) receive(in *mad.Datagram, came time.Duration) {
 	}
 	p := &in.Packet
 	q := writeRequest{
-		comps: p.ComponentMask(), trusted: p.SMKey() != 0, addr: in.Addr, from: r.view.LIDs.PortOf(in.LID), came: came,
+		comps: p.ComponentMask(), trusted: p.SMKey() != 0, addr: in.Addr, from: r.responder.requester(in), came: came,
 		data: out.Packet.SAData(),
 	}
 	st := mad.StatusBadVersion
 	if isSpoken(p) {
-		r.asks = r.view.Topo.Ports[q.from].GUID
+		r.asks = r.view.Topo.EndGUID(q.from)
 		st = r.serve(p, &q)
 		r.asks = 0
 	}

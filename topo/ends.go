@@ -61,8 +61,17 @@ func (t *Topo) EndPKeys(e EndIdx) *PKeyTable {
 	return t.Ports[e].PKeys
 }
 
-// EndNode is the node that an end belongs to: of a vPort, that of its port.
-func (t *Topo) EndNode(e EndIdx) NodeIdx { return t.Ports[t.Physical(e)].Node }
+// EndLID is the first LID of an end; shared says that it is not a vPort's own, so that packets for it need a GRH.
+func (t *Topo) EndLID(l *LIDs, e EndIdx) (lid mad.LID, shared bool) {
+	if v := t.VPortOf(e); v != None {
+		lid, own := t.LIDOf(l, v)
+		return lid, !own
+	}
+	return l.Base[e], false
+}
+
+// SpeaksFor reports whether an end is another, or the port in front of that.
+func (t *Topo) SpeaksFor(e, of EndIdx) bool { return of != None && (e == of || e == t.Physical(of)) }
 
 // Ends are EndPorts, and the vPorts that are up and not found as ports, in the order of VPorts.List.
 func (t *Topo) Ends() []EndIdx {

@@ -1,6 +1,8 @@
 package path
 
 import (
+	"cmp"
+
 	"ibsm/mad"
 	"ibsm/topo"
 )
@@ -27,11 +29,8 @@ func (f *Finder) physical(e topo.EndIdx) topo.PortIdx {
 
 // lidOf is the first LID of an end: of a vPort its own, or the one that it shares.
 func (f *Finder) lidOf(e topo.EndIdx) mad.LID {
-	if f.isVPort(e) {
-		lid, _ := f.view.Topo.LIDOf(f.view.LIDs, f.view.Topo.VPortOf(e))
-		return lid
-	}
-	return f.view.LIDs.Base[e]
+	lid, _ := f.view.Topo.EndLID(f.view.LIDs, e)
+	return lid
 }
 
 // routeLID is the LID by which the routing engine knows the way to a LID of an end: switches forward that of a vPort
@@ -51,8 +50,8 @@ func (f *Finder) meetsAt(e, owner topo.EndIdx) bool {
 	if !f.isVPort(e) || f.physical(e) != f.physical(owner) {
 		return false
 	}
-	lid, own := f.view.Topo.LIDOf(f.view.LIDs, f.view.Topo.VPortOf(e))
-	return !own && f.endOfLID(lid) == owner
+	lid, shared := f.view.Topo.EndLID(f.view.LIDs, e)
+	return shared && f.endOfLID(lid) == owner
 }
 
 // furtherGUIDs are those of a vPort beside its own one.
@@ -70,7 +69,7 @@ func (f *Finder) hopLimit(e topo.EndIdx) (hops uint8) {
 		hops = GRHHopLimit
 	}
 	if f.isVPort(e) {
-		hops = max(hops, f.view.Subnet.VPortHopLimit, 1)
+		hops = max(hops, cmp.Or(f.view.Subnet.VPortHopLimit, GRHHopLimit))
 	}
 	return hops
 }

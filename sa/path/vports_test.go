@@ -95,8 +95,8 @@ func TestVPorts(t *testing.T) {
 func TestVPortHopLimit(t *testing.T) {
 	s := withVPorts(t, 0)
 	s.Subnet.VPortHopLimit = 0
-	if got, st := s.find(h2, vA); st != mad.StatusOK || got.HopLimit() != 1 {
-		t.Errorf("status %v, HopLimit %d, want 1", st, got.HopLimit())
+	if got, st := s.find(h2, vA); st != mad.StatusOK || got.HopLimit() != GRHHopLimit {
+		t.Errorf("status %v, HopLimit %d, want 2", st, got.HopLimit())
 	}
 }
 

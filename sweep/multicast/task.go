@@ -175,13 +175,13 @@ func (j *Task) tree(grower *mcast.Grower, mlid mad.LID, old *mcast.Tree, out *Re
 	return tree
 }
 
-// members are the ports that use a multicast LID, of all groups that share it. Members that
-// are not in the subnet are skipped.
+// members are the ports that use a multicast LID, of all groups that share it: for vPorts those in front of them.
+// Members that are not in the subnet are skipped.
 func (j *Task) members(mlid mad.LID) (m mcast.Members) {
 	for g := range j.state.OnMLID(mlid) {
 		for member := range j.state.Members(g.MGID) {
 			guid := member.Port.GUID()
-			p := j.topo.FindPort(guid)
+			p := j.topo.FindEnd(guid)
 			if p == topo.None {
 				slot, found := j.state.Alias(guid)
 				if !found {
@@ -191,6 +191,7 @@ func (j *Task) members(mlid mad.LID) (m mcast.Members) {
 					continue
 				}
 			}
+			p = j.topo.Physical(p)
 			if member.JoinState.Receives() {
 				m.Receivers = append(m.Receivers, p)
 			} else {
