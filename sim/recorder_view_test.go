@@ -56,8 +56,9 @@ func writeView(v *view.View, line writer) {
 		writeNode(v, topo.NodeIdx(i), line)
 	}
 	if v.Topo.VPorts.Len() > 0 || s.VPortHopLimit > 0 {
-		line("vports hops=%d", s.VPortHopLimit)
-		writeVPorts(v.Topo, line)
+		line("vports hops=%d %t %t %d %t", s.VPortHopLimit, v.VPorts.Ignored, v.VPorts.Unread, v.VPorts.HopLimit,
+			v.VPorts.Records)
+		writeVPorts(v, line)
 	}
 	line("top lid=%d owners=%s", uint16(v.LIDs.Top), portNames(v.Topo, v.LIDs.Owner))
 	writeRouting(v, line)
@@ -67,9 +68,21 @@ func writeView(v *view.View, line writer) {
 }
 
 // writeVPorts writes the vPorts of a subnet.
-func writeVPorts(t *topo.Topo, line writer) {
+func writeVPorts(v *view.View, line writer) {
+	t := v.Topo
+	for _, l := range v.LIDs.VPorts {
+		line("vport lid %#x %d %s", uint64(l.GUID), uint16(l.LID), portName(t, l.Port))
+	}
 	if t.VPorts == nil {
 		return
+	}
+	for _, h := range t.VPorts.Hosts {
+		line("vhost %s cap=%d top=%d enabled=%t left=%q", portName(t, h.Port), h.Cap, h.Top, h.Enabled, h.Left)
+	}
+	if v.Partitions != nil {
+		for i, want := range v.Partitions.VPorts {
+			line("vport %d wants pkeys=%s", i, pkeysText(want))
+		}
 	}
 	for i := range t.VPorts.List {
 		p := &t.VPorts.List[i]
@@ -77,10 +90,10 @@ func writeVPorts(t *topo.Topo, line writer) {
 		if p.Desc != nil {
 			desc = *p.Desc
 		}
-		line("vport %s/%d guid=%#x node=%#x lid=%d,%t shares=%d cap=%d state=%d elsewhere=%t pkeys=%s desc=%s aliases=%v",
-			portName(t, p.Port), p.Index, uint64(p.GUID), uint64(p.Node), uint16(p.LID), p.LIDRequired, p.Shares,
+		line("vport %s/%d guid=%#x node=%#x lid=%d,%t shares=%d cap=%d state=%d elsewhere=%t pkeys=%s desc=%s aliases=%v "+
+			"caps=%d waits=%d", portName(t, p.Port), p.Index, uint64(p.GUID), uint64(p.Node), uint16(p.LID), p.LIDRequired, p.Shares,
 			p.PartitionCap, uint8(p.State), p.Elsewhere, pkeysText(p.PKeys), bare(desc[:]),
-			t.VPorts.Aliases[topo.VPortIdx(i)])
+			t.VPorts.Aliases[topo.VPortIdx(i)], uint16(p.Caps), uint8(p.Waits))
 	}
 }
 
@@ -235,6 +248,9 @@ func writePartitions(want *partitions.Tables, t *topo.Topo, line writer) {
 	}
 	for _, o := range want.Overflows {
 		line("pkeys left out %s size=%d %d", portName(t, o.Port), o.Size, o.Left)
+		if o.VPort != topo.None {
+			line("of vport %d", o.VPort)
+		}
 	}
 	for _, at := range slices.SortedFunc(maps.Keys(want.Remember), func(a, b partitions.Port) int {
 		return cmp.Or(cmp.Compare(a.GUID, b.GUID), cmp.Compare(a.Num, b.Num))
