@@ -92,8 +92,8 @@ func writeVPorts(v *view.View, line writer) {
 		}
 		line("vport %s/%d guid=%#x node=%#x lid=%d,%t shares=%d cap=%d", portName(t, p.Port), p.Index, uint64(p.GUID),
 			uint64(p.Node), uint16(p.LID), p.LIDRequired, p.Shares, p.PartitionCap)
-		line("vport %s/%d state=%d elsewhere=%t pkeys=%s desc=%s aliases=%v caps=%d waits=%d", portName(t, p.Port), p.Index,
-			uint8(p.State), p.Elsewhere, pkeysText(p.PKeys), bare(desc[:]), t.VPorts.Aliases[topo.VPortIdx(i)],
+		line("vport %s/%d state=%d elsewhere=%t pkeys=%s desc=%s aliases=%v caps=%d waits=%d", portName(t, p.Port),
+			p.Index, uint8(p.State), p.Elsewhere, pkeysText(p.PKeys), bare(desc[:]), t.VPorts.Aliases[topo.VPortIdx(i)],
 			uint16(p.Caps), uint8(p.Waits))
 	}
 }
