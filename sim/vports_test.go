@@ -220,3 +220,116 @@ func (b *functions) mustReachFunctions() {
 		}
 	}
 }
+
+// asked counts the SMPs of vPorts' attributes that agents have received.
+func (b *functions) asked() (gets, sets uint64) {
+	for k, n := range b.Fabric.Stats().SMPs {
+		switch {
+		case k.Attr < smp.AttrVirtualizationInfo || k.Attr > smp.AttrVPortPKeyTable:
+		case k.Method == mad.MethodSet:
+			sets += n
+		default:
+			gets += n
+		}
+	}
+	return gets, sets
+}
+
+// Without virt_enabled nobody is asked, functions stay Down, and nothing else is other than in a fabric without any.
+// With virt_enabled 1 they go down.
+func TestFunctionsIgnored(t *testing.T) {
+	b := newFunctions(t, "fattree:k=4,levels=2", fabric.VPorts{Functions: 3}, fabric.Config{})
+	b.start(virtualConfig(vports.Ignore))
+	b.mustAllBe(smp.PortDown)
+	if gets, sets := b.asked(); gets+sets > 0 {
+		t.Errorf("%d Gets and %d Sets of vPorts", gets, sets)
+	}
+	if b.m.View.Topo.VPorts != nil {
+		t.Error("the view has vPorts")
+	}
+	b.Configure(b.m.Manager, virtualConfig(vports.Enable))
+	b.pass(settling)
+	b.mustAllBe(smp.PortActive)
+	b.Configure(b.m.Manager, virtualConfig(vports.Ignore))
+	b.pass(settling)
+	b.mustAllBe(smp.PortActive)
+	b.Configure(b.m.Manager, virtualConfig(vports.Disable))
+	b.pass(settling)
+	b.mustAllBe(smp.PortDown)
+	for at := range b.Fabric.EndPorts() {
+		if info := b.Fabric.VirtualizationInfo(at); info.VirtualizationEnable() {
+			t.Errorf("%v is still enabled", at)
+		}
+	}
+	b.mustBeWhole(b.m)
+}
+
+// Whatever adapters make of what is not known, no port is lost, and where the settings fit them functions come up.
+func TestFunctionQuirks(t *testing.T) {
+	for name, c := range map[string]struct {
+		vports fabric.VPorts
+		layout smp.VPortLayout
+		up     bool
+	}{
+		"low":                         {fabric.VPorts{Layout: smp.VPortIndexLow}, smp.VPortIndexLow, true},
+		"mixed":                       {fabric.VPorts{Layout: smp.VPortIndexMixed}, smp.VPortIndexMixed, true},
+		"GeneralInfo alone":           {fabric.VPorts{NotInPortInfo: true}, 0, true},
+		"PortInfo alone":              {fabric.VPorts{NotInGeneral: true}, 0, true},
+		"cleared by one":              {fabric.VPorts{ClearedByOne: true}, 0, true},
+		"vPort 0 has a state":         {fabric.VPorts{OwnVPort0: true}, 0, true},
+		"off until enabled":           {fabric.VPorts{OffUntilEnabled: true}, 0, true},
+		"top of those that are up":    {fabric.VPorts{TopOfUp: true}, 0, false},
+		"remembers":                   {fabric.VPorts{Remembers: true, OwnLIDs: true}, 0, true},
+		"states lag":                  {fabric.VPorts{Lag: 3 * time.Second}, 0, true},
+		"states lag, own LIDs":        {fabric.VPorts{Lag: time.Second, OwnLIDs: true}, 0, true},
+		"any modifier":                {fabric.VPorts{AnyModifier: true}, 0, true},
+		"revision":                    {fabric.VPorts{Revision: 1}, 0, false},
+		"another layout, low":         {fabric.VPorts{Layout: smp.VPortIndexLow}, 0, false},
+		"another layout, mixed":       {fabric.VPorts{Layout: smp.VPortIndexMixed}, 0, false},
+		"another layout, high":        {fabric.VPorts{}, smp.VPortIndexLow, false},
+		"another layout, high, mixed": {fabric.VPorts{}, smp.VPortIndexMixed, false},
+		"any modifier, low":           {fabric.VPorts{AnyModifier: true, Layout: smp.VPortIndexLow}, 0, false},
+		"any modifier, mixed":         {fabric.VPorts{AnyModifier: true, Layout: smp.VPortIndexMixed}, 0, false},
+		"any modifier, low, mixed":    {fabric.VPorts{AnyModifier: true, Layout: smp.VPortIndexLow}, smp.VPortIndexMixed, false},
+		"low for mixed":               {fabric.VPorts{Layout: smp.VPortIndexLow}, smp.VPortIndexMixed, false},
+		"mixed for low":               {fabric.VPorts{Layout: smp.VPortIndexMixed}, smp.VPortIndexLow, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.vports.Functions = 4
+			b := newFunctions(t, "fattree:k=4,levels=2", c.vports, fabric.Config{})
+			before := map[net.End][]mad.PKey{}
+			cfg := virtualConfig(vports.Enable)
+			cfg.Sweep.Settings.VPorts.Layout = c.layout
+			cfg.Sweep.Partitions = sweep.Partitions{Policy: &partitions.Policy{Partitions: []partitions.Partition{
+				{Name: "Default", Key: partitions.DefaultKey, Members: []partitions.Member{
+					{Who: partitions.All, Membership: partitions.Full}}},
+				{Name: "one", Key: 1, Members: []partitions.Member{
+					{Who: partitions.AllVCAs, Membership: partitions.Full}}}}}}
+			b.start(cfg)
+			if c.up {
+				b.mustAllBe(smp.PortActive)
+				b.mustShow()
+			}
+			b.mustBeWhole(b.m)
+			for at := range b.Fabric.EndPorts() {
+				before[at] = []mad.PKey{0xffff}
+				if held := b.Fabric.PKeys(at); !slices.Equal(held, before[at]) {
+					t.Errorf("port %v holds %v: what is of a function went to the port", at, held)
+				}
+				if pi := b.Fabric.PortInfo(at); pi.PortState() != smp.PortActive && b.Fabric.NodeType(at.Node) == mad.CA {
+					t.Errorf("port %v is %v", at, pi.PortState())
+				}
+			}
+			if !c.up && c.vports.TopOfUp == false && len(b.m.View.Findings) == 0 {
+				t.Error("no finding says why functions are not up")
+			}
+			gets, sets := b.asked()
+			b.pass(10 * time.Minute)
+			moreGets, moreSets := b.asked()
+			hosts := uint64(len(b.endPorts()))
+			if gets, sets = moreGets-gets, moreSets-sets; gets > 30*hosts || sets > 0 {
+				t.Errorf("%d Gets and %d Sets in ten minutes in which nothing happens", gets, sets)
+			}
+		})
+	}
+}

@@ -92,16 +92,21 @@ func (m *Machine) state(now time.Duration, p *port, index uint16, state smp.Port
 		p.vPorts = slices.Insert(p.vPorts, at, &vPort{p: p, index: index, state: smp.PortDown, registers: p.registers})
 	}
 	v := p.vPorts[at]
-	was := v.state
 	if v.recheck {
 		v.recheck, v.has, v.wanted = false, v.has&hasDesc, false
 	}
 	switch {
-	case found && state == was && state != smp.PortDown:
-		return
-	case found && state == was:
-		return
+	case found && state == v.state:
+	case found && p.lags && state <= smp.PortActive:
+		v.has &^= hasInfo // VPortInfo decides
+	default:
+		m.shift(now, v, state)
 	}
+}
+
+// shift notes that a vPort has come to another state.
+func (m *Machine) shift(now time.Duration, v *vPort, state smp.PortState) {
+	p, was := v.p, v.state
 	p.shown, p.moved, m.changed = nil, true, true
 	v.state = state
 	switch {
@@ -372,18 +377,16 @@ func (m *Machine) vPortAnswered(now time.Duration, r *request, data *device.Data
 func (m *Machine) infoRead(now time.Duration, v *vPort, info *smp.VPortInfo) {
 	p := v.p
 	p.shown, m.changed = nil, true
+	if s := info.VPortState(); s >= smp.PortDown && s <= smp.PortActive && s != v.state {
+		p.lags = true
+		m.shift(now, v, s)
+	}
 	if v.has |= hasInfo; info.PortGUID() != v.info.PortGUID() {
 		v.wanted = false
 		v.has &^= hasNode | hasGUIDs | hasKeys | hasDesc
 		v.keys, v.more, v.row = nil, nil, nil
 	}
 	v.info = *info
-	if s := info.VPortState(); s >= smp.PortDown && s <= smp.PortActive && s != v.state {
-		if !v.isUp() && p.wasRead {
-			v.came = now
-		}
-		v.state, p.lags = s, true
-	}
 	if v.index != 0 && v.guid() == p.guid {
 		v.left = "its VPortInfo is that of vPort 0: the device may use another virt_modifier_layout"
 		v.wait(m, topo.LeftAsFound)
