@@ -279,7 +279,7 @@ func (c *Core) Deadline() (at time.Duration, ok bool) {
 	earlier(c.traps.deadline())
 	earlier(c.descriptions.due, c.descriptions.due > 0)
 	earlier(c.multicast.Due(), c.multicast.Due() > 0)
-	earlier(c.vPorts.Due())
+	earlier(c.vPortsDue())
 	earlier(c.proving.deadline())
 	return at, ok
 }

@@ -1,6 +1,8 @@
 package manager
 
 import (
+	"time"
+
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/sweep"
@@ -47,6 +49,13 @@ func (c *Core) settleVPorts() (more bool) {
 		c.published.replaceVPorts(&c.fx, t, c.vPortsView(), c.logged.vPorts)
 	}
 	return reason != ""
+}
+
+// vPortsDue is when there is something to do; false for never. Where no more requests are allowed, the end of one comes
+// first.
+func (c *Core) vPortsDue() (time.Duration, bool) {
+	at, ok := c.vPorts.Due()
+	return at, ok && c.fx.table.Room() > 0
 }
 
 // vPortsView is what a view says of its vPorts.

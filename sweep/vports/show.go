@@ -85,6 +85,9 @@ func (k *Known) On(t *topo.Topo) *topo.VPorts {
 
 // Show returns what is known if it is time to show it; nil if nothing has changed, or more changes are awaited.
 func (m *Machine) Show(now time.Duration) *Known {
+	if m.judgeAt != 0 && m.judgeAt <= now { // Findings has something to say
+		m.judgeAt, m.changed = 0, true
+	}
 	if !m.changed {
 		m.shownAt = 0
 		return nil

@@ -97,6 +97,9 @@ func (m *Machine) state(now time.Duration, p *port, index uint16, state smp.Port
 	}
 	switch {
 	case found && state == v.state:
+		if v.isUp() && state != smp.PortActive {
+			v.has &^= hasInfo // its function may have been down meanwhile
+		}
 	case found && p.lags && state <= smp.PortActive:
 		v.has &^= hasInfo // VPortInfo decides
 	default:
@@ -117,7 +120,7 @@ func (m *Machine) shift(now time.Duration, v *vPort, state smp.PortState) {
 		v.forgive()
 		m.release(now, v)
 	case was == smp.PortDown || state < was || state == smp.PortActive: // not by a Set of ours
-		if v.has, v.wanted = 0, false; was == smp.PortDown && p.wasRead {
+		if v.has, v.wanted = 0, false; (was == smp.PortDown || state == smp.PortInit) && p.wasRead {
 			v.came = now
 		}
 		v.forgive()

@@ -1,0 +1,269 @@
+package sim_test
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"ibsm/finding"
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/partitions"
+	"ibsm/sim"
+	"ibsm/sim/fabric"
+	"ibsm/sweep"
+	"ibsm/sweep/vports"
+	"ibsm/topo/net"
+)
+
+// held is what functions hold, by their GUIDs.
+type held struct {
+	lid  mad.LID
+	keys string
+}
+
+// held is what all ACTIVE functions hold.
+func (b *functions) held() map[mad.GUID]held {
+	all := map[mad.GUID]held{}
+	for at := range b.functions() {
+		if info := b.Fabric.VPortInfo(at); info.VPortState() == smp.PortActive {
+			all[info.PortGUID()] = held{b.Fabric.VPortLID(at), fmt.Sprint(b.Fabric.VPortPKeys(at))}
+		}
+	}
+	return all
+}
+
+// tenantsByFunction is a policy in which each function is in a partition with those of its index, besides the default
+// one.
+func (b *functions) tenantsByFunction() *partitions.Policy {
+	policy := &partitions.Policy{Partitions: []partitions.Partition{
+		{Name: "Default", Key: partitions.DefaultKey, Members: []partitions.Member{
+			{Who: partitions.All, Membership: partitions.Full}}}}}
+	for at := range b.functions() {
+		key := mad.PKey(at.Index)
+		if policy.Find(key) == nil {
+			policy.Partitions = append(policy.Partitions, partitions.Partition{Name: fmt.Sprint("t", key), Key: key})
+		}
+		part := policy.Find(key)
+		part.Members = append(part.Members, partitions.Member{Who: partitions.OnePort, Port: functionGUID(at),
+			Membership: partitions.Full})
+	}
+	return policy
+}
+
+// neverLost fails the test at the first Set after which a packet to a function that was reached is lost.
+func (b *functions) neverLost(from net.End, to map[mad.GUID]held) func(fabric.Set) {
+	return func(s fabric.Set) {
+		for guid, h := range ordered(to) {
+			if b.Failed() {
+				return
+			}
+			if _, end := b.Fabric.Probe(from, h.lid, 0xffff, 0, nil); end != fabric.Delivered {
+				b.Errorf("after a Set of %s at node %d, a packet to function %v, LID %v, ends with %v",
+					smp.AttrName(s.Attr), s.Node, guid, h.lid, end)
+			}
+		}
+	}
+}
+
+// A restart, with the manager's store or without, and a takeover by another manager move no LID and no P_Key of a
+// function, and no switch forgets the way to one.
+func TestFunctionsStay(t *testing.T) {
+	for _, own := range []bool{false, true} {
+		t.Run(fmt.Sprintf("own LIDs %t", own), func(t *testing.T) {
+			var look func(fabric.Set)
+			b := newFunctions(t, "fattree:k=4,levels=2", fabric.VPorts{Functions: 3, OwnLIDs: own}, fabric.Config{
+				OnSet: func(s fabric.Set) {
+					if look != nil {
+						look(s)
+					}
+				}})
+			cfg := virtualConfig(vports.Enable)
+			cfg.Sweep.Partitions = sweep.Partitions{Policy: b.tenantsByFunction()}
+			disk := sim.NewDisk(10 * time.Millisecond)
+			b.m = b.addKept(firstHost(b.net), cfg, disk)
+			t.Cleanup(b.m.dump)
+			b.pass(settling)
+			b.mustAllBe(smp.PortActive)
+			before := b.held()
+			if len(before) != 8*3 {
+				t.Fatalf("%d functions are ACTIVE", len(before))
+			}
+			look = b.neverLost(host(b.net, 1), before)
+			for name, next := range map[string]func() *watched{
+				"with its store": func() *watched { return b.addKept(firstHost(b.net), cfg, disk) },
+				"without":        func() *watched { return b.add(firstHost(b.net), cfg) },
+				"at another":     func() *watched { return b.add(host(b.net, 2), cfg) },
+			} {
+				b.World.Kill(b.m.Manager)
+				b.m = next()
+				b.pass(settling)
+				b.mustShow()
+				if after := b.held(); !maps.Equal(before, after) {
+					t.Errorf("a manager %s: functions hold %v, before %v", name, after, before)
+				}
+			}
+			b.mustBeWhole(b.m)
+		})
+	}
+}
+
+// A function moves to another host with its GUID, and its LID and P_Keys with it, whether it leaves before it comes,
+// at once or later. Nobody else loses a packet.
+func TestFunctionMoves(t *testing.T) {
+	for name, overlap := range map[string]time.Duration{"before": -2 * time.Second, "at once": 0, "after": 5 * time.Second} {
+		for _, own := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, own LIDs %t", name, own), func(t *testing.T) {
+				var look func(fabric.Set)
+				b := newFunctions(t, "fattree:k=4,levels=2", fabric.VPorts{Functions: 3, OwnLIDs: own}, fabric.Config{
+					OnSet: func(s fabric.Set) {
+						if look != nil {
+							look(s)
+						}
+					}})
+				cfg := virtualConfig(vports.Enable)
+				cfg.Sweep.Partitions = sweep.Partitions{Policy: b.tenantsByFunction()}
+				b.start(cfg)
+				from, to := fabric.VPort{At: host(b.net, 3), Index: 2}, fabric.VPort{At: host(b.net, 6), Index: 3}
+				guid := functionGUID(from)
+				b.Fabric.SetFunctionGUID(to, 0, 0)
+				b.pass(settling)
+				before := b.held()
+				others := maps.Clone(before)
+				delete(others, guid)
+				look = b.neverLost(host(b.net, 1), others)
+				leave := func() { b.Fabric.SetFunctionGUID(from, 0, 0) }
+				come := func() { b.Fabric.SetFunctionGUID(to, guid, guid|1<<48) }
+				switch {
+				case overlap < 0:
+					leave()
+					b.pass(-overlap)
+					come()
+				case overlap == 0:
+					leave()
+					come()
+				default:
+					come()
+					b.pass(overlap)
+					leave()
+				}
+				b.pass(settling)
+				info := b.Fabric.VPortInfo(to)
+				if info.VPortState() != smp.PortActive || info.PortGUID() != guid {
+					t.Fatalf("the function is %v with %v where it came", info.VPortState(), info.PortGUID())
+				}
+				now, was := b.held()[guid], before[guid]
+				if now.keys != was.keys || own && now.lid != was.lid {
+					t.Errorf("it holds %v, and held %v", now, was)
+				}
+				if i := b.m.View.Topo.FindVPort(guid); i < 0 ||
+					b.m.View.Topo.Ports[b.m.View.Topo.VPorts.At(i).Port].GUID != b.Fabric.PortGUID(to.At) {
+					t.Error("it is not found where it came")
+				}
+				b.mustReachFunctions()
+				for _, f := range b.m.View.Findings {
+					t.Errorf("a finding: %v", f.String())
+				}
+			})
+		}
+	}
+}
+
+// Two functions with one GUID for long are a finding, and both stay as they are; so do a function with the GUID of a
+// port, and the port.
+func TestFunctionDuplicates(t *testing.T) {
+	b := newFunctions(t, "fattree:k=4,levels=2", fabric.VPorts{Functions: 3}, fabric.Config{})
+	b.start(virtualConfig(vports.Enable))
+	one, other := fabric.VPort{At: host(b.net, 3), Index: 2}, fabric.VPort{At: host(b.net, 6), Index: 3}
+	b.Fabric.SetFunctionGUID(other, functionGUID(one), 7)
+	b.Fabric.SetFunctionGUID(fabric.VPort{At: host(b.net, 4), Index: 1}, b.Fabric.PortGUID(host(b.net, 5)), 9)
+	b.pass(5 * time.Minute)
+	if b.state(one) != smp.PortActive || b.state(other) != smp.PortActive {
+		t.Errorf("the two are %v and %v", b.state(one), b.state(other))
+	}
+	count := 0
+	for _, f := range b.m.View.Findings {
+		if f.Kind == finding.DuplicateVPort {
+			count++
+		}
+	}
+	if count != 2 {
+		t.Errorf("%d findings of duplicates, want 2: %v", count, b.m.View.Findings)
+	}
+	b.mustBeWhole(b.m)
+	b.Fabric.SetFunctionGUID(other, functionGUID(other), 7)
+	b.pass(settling)
+	b.mustReachFunctions()
+	if b.state(one) != smp.PortActive || b.state(other) != smp.PortActive {
+		t.Errorf("with GUIDs of their own they are %v and %v", b.state(one), b.state(other))
+	}
+}
+
+// A GUID and its P_Key come first, and the function later, while hosts reboot and managers take over: a function is in
+// its partitions before it is ACTIVE, each time.
+func TestFunctionsAfterTheirPartitions(t *testing.T) {
+	for _, seed := range seeds(t) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(seed, 57))
+			b := newFunctions(t, "fattree:k=4,levels=2", fabric.VPorts{Functions: 4, OwnLIDs: rng.IntN(2) == 0},
+				fabric.Config{Seed: seed, TrainTime: 5 * time.Millisecond,
+					Caps: func(_ int32, n *net.Node, c *fabric.Caps) {
+						c.PartitionEnforcementCap = uint16(16 * rng.IntN(2))
+					}})
+			cfg := virtualConfig(vports.Enable)
+			cfg.Sweep.Partitions = sweep.Partitions{Policy: b.tenantsByFunction()}
+			b.keys = func(at fabric.VPort) []mad.PKey {
+				guid := b.Fabric.VPortGID(at).GUID()
+				return []mad.PKey{0xffff, 0x8000 | mad.PKey(guid&0xff)}
+			}
+			all := slices.Collect(b.functions())
+			for _, at := range all {
+				b.Fabric.SetFunctionGUID(at, 0, 0)
+			}
+			disk := sim.NewDisk(10 * time.Millisecond)
+			b.m = b.addKept(firstHost(b.net), cfg, disk)
+			t.Cleanup(func() { b.m.dump() })
+			b.pass(20 * time.Second)
+			for range 60 {
+				at := all[rng.IntN(len(all))]
+				switch rng.IntN(8) {
+				case 0:
+					b.Fabric.RebootFunction(at)
+				case 1:
+					b.Fabric.SetFunctionGUID(at, 0, 0)
+				case 2:
+					if at.At != firstHost(b.net) && at.At != host(b.net, 2) {
+						b.Fabric.NodeDown(at.At.Node)
+						b.pass(time.Duration(rng.IntN(2000)) * time.Millisecond)
+						b.Fabric.NodeUp(at.At.Node)
+					}
+				case 3:
+					b.World.Kill(b.m.Manager)
+					if rng.IntN(2) == 0 {
+						b.m = b.addKept(firstHost(b.net), cfg, disk)
+					} else {
+						b.m = b.add(host(b.net, 2), cfg)
+						disk = sim.NewDisk(10 * time.Millisecond)
+					}
+				default:
+					b.Fabric.SetFunctionGUID(at, functionGUID(at), functionGUID(at)|1<<48)
+				}
+				b.pass(time.Duration(rng.IntN(1500)) * time.Millisecond)
+			}
+			for _, at := range all {
+				b.Fabric.SetFunctionGUID(at, functionGUID(at), functionGUID(at)|1<<48)
+			}
+			b.pass(5 * time.Minute)
+			if len(b.early) > 0 {
+				t.Errorf("%d times a function was ACTIVE too early: %v", len(b.early), b.early[0])
+			}
+			b.mustAllBe(smp.PortActive)
+			b.mustShow()
+			b.mustReachFunctions()
+			b.mustBeWhole(b.m)
+		})
+	}
+}
