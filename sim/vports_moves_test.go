@@ -114,7 +114,8 @@ func TestFunctionsStay(t *testing.T) {
 // A function moves to another host with its GUID, and its LID and P_Keys with it, whether it leaves before it comes,
 // at once or later. Nobody else loses a packet.
 func TestFunctionMoves(t *testing.T) {
-	for name, overlap := range map[string]time.Duration{"before": -2 * time.Second, "at once": 0, "after": 5 * time.Second} {
+	for name, overlap := range map[string]time.Duration{"before": -2 * time.Second, "at once": 0,
+		"after": 5 * time.Second} {
 		for _, own := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, own LIDs %t", name, own), func(t *testing.T) {
 				var look func(fabric.Set)

@@ -290,9 +290,10 @@ func TestFunctionQuirks(t *testing.T) {
 		"another layout, high, mixed": {fabric.VPorts{}, smp.VPortIndexMixed, false},
 		"any modifier, low":           {fabric.VPorts{AnyModifier: true, Layout: smp.VPortIndexLow}, 0, false},
 		"any modifier, mixed":         {fabric.VPorts{AnyModifier: true, Layout: smp.VPortIndexMixed}, 0, false},
-		"any modifier, low, mixed":    {fabric.VPorts{AnyModifier: true, Layout: smp.VPortIndexLow}, smp.VPortIndexMixed, false},
-		"low for mixed":               {fabric.VPorts{Layout: smp.VPortIndexLow}, smp.VPortIndexMixed, false},
-		"mixed for low":               {fabric.VPorts{Layout: smp.VPortIndexMixed}, smp.VPortIndexLow, false},
+		"any modifier, low, mixed": {fabric.VPorts{AnyModifier: true, Layout: smp.VPortIndexLow}, smp.VPortIndexMixed,
+			false},
+		"low for mixed": {fabric.VPorts{Layout: smp.VPortIndexLow}, smp.VPortIndexMixed, false},
+		"mixed for low": {fabric.VPorts{Layout: smp.VPortIndexMixed}, smp.VPortIndexLow, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.vports.Functions = 4
@@ -316,7 +317,8 @@ func TestFunctionQuirks(t *testing.T) {
 				if held := b.Fabric.PKeys(at); !slices.Equal(held, before[at]) {
 					t.Errorf("port %v holds %v: what is of a function went to the port", at, held)
 				}
-				if pi := b.Fabric.PortInfo(at); pi.PortState() != smp.PortActive && b.Fabric.NodeType(at.Node) == mad.CA {
+				pi := b.Fabric.PortInfo(at)
+				if pi.PortState() != smp.PortActive && b.Fabric.NodeType(at.Node) == mad.CA {
 					t.Errorf("port %v is %v", at, pi.PortState())
 				}
 			}
