@@ -96,8 +96,8 @@ func (m *Machine) portKeysRead(v *vPort, block int, held *smp.PKeyTable) {
 // portKeysUndone takes it that the port's block has been put back, or could not be read.
 func (m *Machine) portKeysUndone(v *vPort) {
 	v.p.layout, v.p.lasts = proof{}, true
-	v.p.leave("a Set of the P_Keys of vPort %d went to the port's own, and was taken back: the device uses another virt_modifier_layout",
-		v.index)
+	v.p.leave("a Set of the P_Keys of vPort %d went to the port's own, and was taken back:"+
+		" the device uses another virt_modifier_layout", v.index)
 }
 
 // wakeAll has all vPorts of a port go on that waited for one.
