@@ -47,6 +47,7 @@ const (
 	WaitsForGUID              // its GUID is zero
 	WaitsForDriver            // it is down, though it has a GUID
 	WaitsForPort              // the port that it is behind is not ACTIVE
+	WaitsForPKeys             // the P_Key table of that port has not been read
 	WaitsForLID               // it asks for a LID, and switches do not forward one for it yet
 	WaitsForSwitch            // the switch does not let all its P_Keys pass yet
 	WaitsForOwner             // its GUID is in use elsewhere
@@ -59,6 +60,7 @@ var vPortWaits = [...]string{
 	WaitsForGUID:    "its GUID is zero",
 	WaitsForDriver:  "its link policy keeps it down, or its host has no driver for it",
 	WaitsForPort:    "the port that it is behind is not ACTIVE",
+	WaitsForPKeys:   "the P_Key table of the port that it is behind has not been read",
 	WaitsForLID:     "it waits for a LID of its own",
 	WaitsForSwitch:  "the switch in front does not let its P_Keys pass yet",
 	WaitsForOwner:   "its GUID is in use elsewhere",

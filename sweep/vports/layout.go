@@ -37,8 +37,12 @@ func (m *Machine) mayWriteKeys(v *vPort) bool {
 		return l.of == v && l.state == trying
 	}
 	own := m.subnet.Topo.Ports[v.p.at].PKeys
-	if own == nil || int(v.index) >= m.ownBlocks(v.p) || v.keys.Block(0) != own.Block(int(v.index)) {
-		l.state = proved // what was read is not the port's block, or the port has none such
+	switch {
+	case own == nil: // there would be nothing to put back
+		v.wait(m, topo.WaitsForPKeys)
+		return false
+	case int(v.index) >= m.ownBlocks(v.p), v.keys.Block(0) != own.Block(int(v.index)):
+		l.state = proved // the port has no such block, or what was read is not that
 		return true
 	}
 	l.state, l.of = trying, v

@@ -398,25 +398,21 @@ func (m *Machine) nodeOf(p *port) *topo.Node {
 // refused takes an error.
 func (m *Machine) refused(r *request, status mad.Status) {
 	p := r.p
-	switch r.op {
-	case getGeneral:
+	if r.v != nil {
+		m.vPortRefused(r, status)
+		return
+	}
+	if p.tries++; status == mad.StatusBusy && p.tries < maxTries {
+		p.retry, p.stage = firstRetry<<p.tries, ends
+		return
+	}
+	if r.op == getGeneral {
 		m.features.LearnStatus(device.GeneralInfo, &m.nodeOf(p).Info, status)
 		p.none, p.stage = true, ends
-	case getVirtualization, setVirtualization, getStates:
-		if status == mad.StatusBusy {
-			p.tries++
-		} else {
-			p.tries = maxTries
-		}
-		if p.tries < maxTries {
-			p.retry, p.stage = firstRetry<<p.tries, ends
-			return
-		}
-		p.lasts = true
-		p.leave("%s is answered with status %v", r.op.name(), status)
-	default:
-		m.vPortRefused(r, status)
+		return
 	}
+	p.lasts = true
+	p.leave("%s is answered with status %v", r.op.name(), status)
 }
 
 // answered takes a response without error.
@@ -511,7 +507,7 @@ func (m *Machine) states(now time.Duration, p *port, block int, states *smp.VPor
 		m.state(now, p, uint16(i), states.State(uint16(i)))
 	}
 	if p.stage == readsStates && p.block > p.top()/smp.VPortsPerBlock && p.open == 0 {
-		p.stage = works
+		p.stage, p.tries = works, 0
 		p.registers = false
 		p.ready = slices.Clone(p.vPorts)
 		slices.SortStableFunc(p.ready, func(a, b *vPort) int { return rank(a) - rank(b) })

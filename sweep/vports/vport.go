@@ -69,7 +69,7 @@ func (v *vPort) isPhysical() bool { return v.index == 0 && v.guid() == v.p.guid 
 // waitsForSweep reports whether only a sweep can have it go on.
 func (v *vPort) waitsForSweep() bool {
 	switch v.waits {
-	case topo.WaitsForLID, topo.WaitsForSwitch, topo.WaitsForPort:
+	case topo.WaitsForLID, topo.WaitsForSwitch, topo.WaitsForPort, topo.WaitsForPKeys:
 		return true
 	}
 	return false
