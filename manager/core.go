@@ -35,6 +35,7 @@ type Core struct {
 	lateTables   lateClock          // how long these wait for late switches
 	proving      proving            // what is proved of multicast trees, beside the sweeps
 	vPorts       *vports.Machine    // virtual functions, beside the sweeps
+	vPortList    *sweep.VPortList   // that is being made
 	portsReset   []mad.GUID         // by the sweep under way
 	vPortsUnread bool               // the last sweep left entries of tables alone that may be those of vPorts
 	awaiting     awaiting           // the engine for which interim routes serve

@@ -33,11 +33,12 @@ const (
 	ForEngine                   // *routes.EngineResult: the engine for which interim routes serve
 	ForStandby                  // *sweep.FoundSubnet: the subnet that a standby has found
 	ForVPorts                   // *vports.Result: P_Keys of vPorts
+	ForVPortList                // *sweep.VPortList: vPorts at their places
 	NumPurposes
 )
 
 func (p Purpose) String() string {
-	return [...]string{"sweep", "plan", "multicast", "trees", "engine", "standby", "vports"}[p]
+	return [...]string{"sweep", "plan", "multicast", "trees", "engine", "standby", "vports", "vport-list"}[p]
 }
 
 // TaskDone is the result of a task; nil, or a nil pointer, for one that Cancel has ended.
@@ -84,6 +85,8 @@ func (c *Core) taskDone(t TaskDone) {
 		c.rememberedSubnet(resultOf[sweep.FoundSubnet](r))
 	case ForVPorts:
 		c.vPorts.TaskDone(resultOf[vports.Result](r))
+	case ForVPortList:
+		c.vPortsListed(resultOf[sweep.VPortList](r))
 	}
 }
 

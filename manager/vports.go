@@ -44,11 +44,31 @@ func (c *Core) settleVPorts() (more bool) {
 		c.sweeps.want(wishQuick, reason)
 	}
 	if known != nil {
-		t := c.sweeps.sweeper.SetVPorts(known)
+		c.sweeps.sweeper.SetVPorts(known)
 		replace(&c.fx, &c.logged.vPorts, c.vPorts.Findings(c.fx.now).All(), c.nameNode)
+		c.published.replaceVPorts(&c.fx, nil, c.vPortsView(), c.logged.vPorts)
+	}
+	c.listVPorts()
+	return reason != ""
+}
+
+// listVPorts has the vPorts listed in the view, where it shows others.
+func (c *Core) listVPorts() {
+	if c.vPortList == nil {
+		if c.vPortList = c.sweeps.sweeper.NewVPortList(); c.vPortList != nil {
+			c.fx.do(newTask(ForVPortList, c.vPortList.Run))
+		}
+	}
+}
+
+// vPortsListed takes the list; nil if its task was ended.
+func (c *Core) vPortsListed(l *sweep.VPortList) {
+	if c.vPortList = nil; l == nil {
+		return
+	}
+	if t := c.sweeps.sweeper.List(l); t != nil {
 		c.published.replaceVPorts(&c.fx, t, c.vPortsView(), c.logged.vPorts)
 	}
-	return reason != ""
 }
 
 // vPortsDue is when there is something to do; false for never. Where no more requests are allowed, the end of one comes

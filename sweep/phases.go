@@ -243,8 +243,8 @@ func (p *Program) Outcome() (out *Outcome, more bool) {
 		p.c.Topo = s.state.prev
 	} else {
 		rename(p.c.Topo, s.renamed)
+		s.state.listed = p.c.vPorts
 	}
-	p.c.Topo = withVPorts(p.c.Topo, s.vPorts)
 	found, r := p.c.found.Result, p.End(p.c.Topo)
 	out = &Outcome{SweepPlan: p.c, Found: found, Sets: r.Sets, Failures: r.Failures, NotKept: r.NotKept,
 		Healed: r.Healed, devices: s.state.devices}

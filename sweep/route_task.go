@@ -83,6 +83,7 @@ type SweepPlan struct {
 	compared     compared
 	delta        delta
 	multicast    *multicast.Result // of a preview; may be nil
+	vPorts       *vports.Known // of Topo
 	vPortsUnread bool
 }
 
@@ -251,7 +252,8 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 // also returns the links that are held back.
 func (j *RouteTask) subnet() (out *SweepPlan, down []exclude.Held) {
 	b, before := j.walked.builder, j.state.remembered()
-	out = &SweepPlan{found: j.found, MulticastTop: j.multicastTop, Changed: j.found.Changed}
+	out = &SweepPlan{found: j.found, MulticastTop: j.multicastTop, Changed: j.found.Changed,
+		vPorts: j.vPorts}
 	for _, n := range b.KeepMissing(before, j.found.Hearing()) {
 		out.Lost = append(out.Lost, before.Nodes[n].GUID)
 	}

@@ -14,6 +14,7 @@ import (
 	"ibsm/sweep/plan"
 	"ibsm/sweep/program"
 	"ibsm/sweep/routes"
+	"ibsm/sweep/vports"
 	"ibsm/topo"
 )
 
@@ -37,8 +38,9 @@ type state struct {
 	// removed are the indexes of P_Keys that were removed, and removalsHeld is program.In.RemovalsHeld.
 	removed      partitions.Indexes
 	removalsHeld uint8
-	prev         *topo.Topo // the subnet as the last sweep left it
-	before       *topo.Topo // where prev is nil because of Pause: the subnet as it was until then
+	prev         *topo.Topo    // the subnet as the last sweep left it
+	listed       *vports.Known // those that prev has
+	before       *topo.Topo    // where prev is nil because of Pause: the subnet as it was until then
 	routes       routes.State
 	settings     Settings // that values were resolved from
 	values       plan.Values

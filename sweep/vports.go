@@ -1,33 +1,51 @@
 package sweep
 
 import (
+	"context"
+
 	"ibsm/sweep/vports"
 	"ibsm/topo"
 )
 
-// SetVPorts sets the vPorts of the subnet, also of a sweep that runs. It returns a copy of the subnet with them, which
-// replaces the present one; nil if there is no subnet, or it has them already.
-func (s *Sweeper) SetVPorts(known *vports.Known) *topo.Topo {
-	s.vPorts = known
-	if s.state.prev == nil {
-		return nil
-	}
-	t := withVPorts(s.state.prev, known)
-	if t == s.state.prev {
-		return nil
-	}
-	s.state.prev = t
-	return t
+// SetVPorts sets the vPorts that are known. The next sweep that computes takes them; NewVPortList has them in the
+// present subnet before.
+func (s *Sweeper) SetVPorts(known *vports.Known) { s.vPorts = known }
+
+// VPortList lists vPorts at their places in a subnet. Run may run outside the core: it takes long where there are many.
+type VPortList struct {
+	of     *topo.Topo
+	known  *vports.Known
+	vPorts *topo.VPorts
 }
 
-// withVPorts is a subnet with vPorts, the same one if it has them already.
-func withVPorts(t *topo.Topo, known *vports.Known) *topo.Topo {
-	list := known.On(t)
-	if list.Equal(t.VPorts) {
-		return t
+// NewVPortList is for the vPorts of the present subnet; nil if there is no subnet, or it has them already.
+func (s *Sweeper) NewVPortList() *VPortList {
+	if s.state.prev == nil || s.state.listed == s.vPorts {
+		return nil
 	}
-	c := *t
-	c.VPorts = list
+	return &VPortList{of: s.state.prev, known: s.vPorts}
+}
+
+// Run makes the list. It returns l.
+func (l *VPortList) Run(context.Context) *VPortList {
+	if l.vPorts = l.known.On(l.of); l.vPorts.Equal(l.of.VPorts) {
+		l.vPorts = l.of.VPorts
+	}
+	return l
+}
+
+// List takes a list that Run has made. It returns a copy of the subnet with it, which replaces the present one; nil if
+// the subnet has these vPorts already, or is not the one that the list is of.
+func (s *Sweeper) List(l *VPortList) *topo.Topo {
+	if l.of != s.state.prev {
+		return nil
+	}
+	if s.state.listed = l.known; l.vPorts == l.of.VPorts {
+		return nil
+	}
+	c := *l.of
+	c.VPorts = l.vPorts
+	s.state.prev = &c
 	return &c
 }
 

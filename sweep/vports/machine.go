@@ -158,8 +158,12 @@ func (m *Machine) SetSubnet(now time.Duration, s Subnet) {
 		reset[guid] = true
 	}
 	there := map[mad.GUID]bool{}
+	var taken []mad.GUID
 	for _, at := range s.Topo.EndPorts {
 		guid := s.Topo.Ports[at].GUID
+		if m.of[guid] != nil {
+			taken = append(taken, guid)
+		}
 		p := m.ports[guid]
 		if !m.mayHave(at) {
 			continue
@@ -197,6 +201,7 @@ func (m *Machine) SetSubnet(now time.Duration, s Subnet) {
 			m.drop(now, p)
 		}
 	}
+	m.areOfPorts(taken)
 	m.changed = m.changed || len(m.ports) > 0
 }
 

@@ -23,6 +23,7 @@ type owners struct {
 	of      map[mad.GUID]*vPort
 	others  map[mad.GUID][]*vPort // that are up and show the GUID, too
 	since   map[mad.GUID]time.Duration
+	ofPorts []mad.GUID    // of vPorts that ports of the subnet have, too
 	judgeAt time.Duration // when some GUID has been at two vPorts for migrationTime; 0 for never
 }
 
@@ -159,6 +160,21 @@ func (m *Machine) overlap(now time.Duration, guid mad.GUID) {
 func (m *Machine) isElsewhere(v *vPort) bool {
 	guid := v.guid()
 	return guid != 0 && !v.isPhysical() && (m.of[guid] != v || m.subnet.Topo.FindPort(guid) != topo.None)
+}
+
+// areOfPorts takes the GUIDs of vPorts that ports of the subnet have, too.
+func (m *Machine) areOfPorts(guids []mad.GUID) {
+	for _, list := range [][]mad.GUID{m.ofPorts, guids} {
+		for _, guid := range list {
+			if v := m.of[guid]; v != nil {
+				v.p.shown = nil
+			}
+			for _, v := range m.others[guid] {
+				v.p.shown = nil
+			}
+		}
+	}
+	m.ofPorts = guids
 }
 
 // duplicates are the GUIDs that have been at two vPorts for too long, ascending.

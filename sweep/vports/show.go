@@ -36,6 +36,13 @@ type hostShown struct {
 	host    topo.VHost
 	list    []topo.VPort
 	aliases map[int][]mad.GUID // by the index in list
+	wrong   []wrong
+}
+
+// wrong is what is wrong with a vPort.
+type wrong struct {
+	kind   finding.Kind
+	detail string
 }
 
 // Read reports whether all ports of a subnet that may have vPorts have been read.
@@ -46,22 +53,33 @@ func (k *Known) Read(t *topo.Topo) bool {
 	return !slices.ContainsFunc(t.EndPorts, func(p topo.PortIdx) bool { return mayHave(t, p) })
 }
 
-// On is the vPorts of a subnet.
+// placed is a port with its vPorts at its place in a subnet.
+type placed struct {
+	at topo.PortIdx
+	*hostShown
+}
+
+// On is the vPorts of a subnet. It takes long where there are many.
 func (k *Known) On(t *topo.Topo) *topo.VPorts {
 	if k == nil || len(k.ports) == 0 {
 		return nil
 	}
-	type placed struct {
-		at topo.PortIdx
-		*hostShown
-	}
-	count, all := 0, make([]placed, 0, len(k.ports))
+	all := make([]placed, 0, len(k.ports))
 	for _, p := range k.ports {
 		if at := t.FindPort(p.guid); at != topo.None {
-			all, count = append(all, placed{at, p}), count+len(p.list)
+			all = append(all, placed{at, p})
 		}
 	}
 	slices.SortFunc(all, func(a, b placed) int { return cmp.Compare(a.at, b.at) })
+	return list(all)
+}
+
+// list is the vPorts of ports in ascending order of their places.
+func list(all []placed) *topo.VPorts {
+	count := 0
+	for _, p := range all {
+		count += len(p.list)
+	}
 	list, hosts := make([]topo.VPort, 0, count), make([]topo.VHost, 0, len(all))
 	var aliases map[topo.VPortIdx][]mad.GUID
 	for _, p := range all {
@@ -85,6 +103,9 @@ func (k *Known) On(t *topo.Topo) *topo.VPorts {
 
 // Show returns what is known if it is time to show it; nil if nothing has changed, or more changes are awaited.
 func (m *Machine) Show(now time.Duration) *Known {
+	if m.subnet == nil && len(m.ports) > 0 {
+		return nil // what was known before Pause is shown until there is a subnet
+	}
 	if m.judgeAt != 0 && m.judgeAt <= now { // Findings has something to say
 		m.judgeAt, m.changed = 0, true
 	}
@@ -133,7 +154,18 @@ func (m *Machine) showPort(p *port) *hostShown {
 			}
 			s.aliases[len(s.list)] = v.more
 		}
-		s.list = append(s.list, m.show(v))
+		shown := m.show(v)
+		s.list = append(s.list, shown)
+		switch {
+		case v.left != "":
+			s.wrong = append(s.wrong, wrong{finding.VPortLeft, fmt.Sprintf("vPort %d, %v: %s", v.index, v.guid(), v.left)})
+		case v.short != "":
+			s.wrong = append(s.wrong, wrong{finding.VPortLeft, v.short})
+		}
+		if shown.Elsewhere && v.isUp() && m.subnet.Topo.FindPort(v.claims) != topo.None {
+			s.wrong = append(s.wrong, wrong{finding.DuplicateVPort,
+				fmt.Sprintf("vPort %d has %v, which is the GUID of a port", v.index, v.claims)})
+		}
 	}
 	p.shown = s
 	return s
@@ -220,17 +252,9 @@ func (m *Machine) Findings(now time.Duration) finding.Set {
 		case p.traps.storms():
 			add(p, finding.VPortsStorm, "")
 		}
-		for _, v := range p.vPorts {
-			switch {
-			case v.left != "":
-				add(p, finding.VPortLeft, "vPort %d, %v: %s", v.index, v.guid(), v.left)
-			case v.short != "":
-				add(p, finding.VPortLeft, "%s", v.short)
-			}
-			if v.claims != 0 && v.isUp() && !v.isPhysical() {
-				if at := m.subnet.Topo.FindPort(v.claims); at != topo.None {
-					add(p, finding.DuplicateVPort, "vPort %d has %v, which is the GUID of a port", v.index, v.claims)
-				}
+		if p.has && !p.none {
+			for _, w := range m.showPort(p).wrong {
+				add(p, w.kind, "%s", w.detail)
 			}
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"ibsm/mad"
 	"ibsm/partitions"
 	"ibsm/topo"
 )
@@ -27,14 +26,13 @@ type wanting struct {
 type Task struct {
 	topo  *topo.Topo
 	parts *partitions.Tables
-	of    []wantedOf // by VPortIdx
+	of    []wantedOf
 }
 
-// wantedOf is a vPort as it was when the task was made.
+// wantedOf is a port as it was when the task was made.
 type wantedOf struct {
-	v    *vPort
-	guid mad.GUID
-	keys *topo.PKeyTable
+	placed
+	vPorts []*vPort // of the list that is shown
 }
 
 // Result is what a Task has computed.
@@ -71,46 +69,32 @@ func (m *Machine) Settle(now time.Duration) *Task {
 
 // newTask is the computation for all vPorts of ports with some that wait for it.
 func (m *Machine) newTask() *Task {
-	t := *m.subnet.Topo
-	task := &Task{topo: &t, parts: m.subnet.Partitions}
-	var list []topo.VPort
-	for _, at := range t.EndPorts {
-		p := m.ports[t.Ports[at].GUID]
-		if p == nil || !p.awaits {
-			continue
-		}
-		for _, v := range p.vPorts {
-			shown := m.show(v)
-			shown.Port = at
-			list = append(list, shown)
-			task.of = append(task.of, wantedOf{v, v.guid(), v.keys})
+	task := &Task{topo: m.subnet.Topo, parts: m.subnet.Partitions}
+	for _, p := range m.active {
+		if p.awaits {
+			task.of = append(task.of, wantedOf{placed{p.at, m.showPort(p)}, slices.Clone(p.vPorts)})
 		}
 	}
-	order := make([]int, len(list))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(a, b int) int {
-		return cmp.Or(cmp.Compare(list[a].Port, list[b].Port), cmp.Compare(list[a].Index, list[b].Index))
-	})
-	sorted, of := make([]topo.VPort, len(list)), make([]wantedOf, len(list))
-	for i, from := range order {
-		sorted[i], of[i] = list[from], task.of[from]
-	}
-	t.VPorts, task.of = topo.NewVPorts(sorted, nil), of
+	slices.SortFunc(task.of, func(a, b wantedOf) int { return cmp.Compare(a.at, b.at) })
 	return task
 }
 
 // Run computes the tables; nil when ctx is done.
 func (t *Task) Run(ctx context.Context) *Result {
-	tables := partitions.Compile(t.parts.Policy, t.parts.Settings, t.topo, t.parts.Remember)
+	of := make([]placed, len(t.of))
+	for i := range t.of {
+		of[i] = t.of[i].placed
+	}
+	with := *t.topo
+	with.VPorts = list(of)
+	tables := partitions.Compile(t.parts.Policy, t.parts.Settings, &with, t.parts.Remember)
 	if ctx.Err() != nil {
 		return nil
 	}
 	r := &Result{task: t, want: tables.VPorts, left: map[topo.VPortIdx]string{}}
 	for _, o := range tables.Overflows {
 		if o.VPort != topo.None {
-			r.left[o.VPort] = tables.Explain(o, t.topo)
+			r.left[o.VPort] = tables.Explain(o, &with)
 		}
 	}
 	return r
@@ -122,13 +106,12 @@ func (m *Machine) TaskDone(r *Result) {
 		return
 	}
 	m.task = nil
-	for i, of := range r.task.of {
-		v := of.v
-		if v.goneFrom || v.guid() != of.guid || v.keys != of.keys || v.keys == nil || v.has&hasKeys == 0 ||
-			m.subnet.Partitions != r.task.parts {
-			continue
+	at := 0
+	for _, of := range r.task.of {
+		for i, v := range of.vPorts {
+			m.wants(v, &of.list[i], r, topo.VPortIdx(at))
+			at++
 		}
-		v.want, v.wanted, v.short = r.want[i], true, r.left[topo.VPortIdx(i)]
 	}
 	for _, p := range m.active {
 		if p.awaits {
@@ -139,5 +122,17 @@ func (m *Machine) TaskDone(r *Result) {
 				}
 			}
 		}
+	}
+}
+
+// wants takes the table of a vPort, unless it is another one by now than it was.
+func (m *Machine) wants(v *vPort, was *topo.VPort, r *Result, at topo.VPortIdx) {
+	if v.goneFrom || v.guid() != was.GUID || v.keys != was.PKeys || v.keys == nil || v.has&hasKeys == 0 ||
+		m.subnet.Partitions != r.task.parts {
+		return
+	}
+	v.want, v.wanted = r.want[at], true
+	if short := r.left[at]; short != v.short {
+		v.short, v.p.shown, m.changed = short, nil, true
 	}
 }
