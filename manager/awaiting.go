@@ -73,9 +73,9 @@ func (c *Core) askForSLs(out *sweep.Outcome) {
 		return
 	}
 	var ports []mad.GUID
-	for _, p := range out.Topo.EndPorts {
-		ports = append(ports, out.Topo.Ports[p].GUID)
+	for _, e := range out.Topo.Ends() {
+		ports = append(ports, out.Topo.EndGUID(e))
 	}
-	c.sweeps.sweeper.Reregister(ports)
+	c.sweeps.sweeper.Reregister(c.reregisterVPorts(ports))
 	c.sweeps.want(wishQuick, "clients must request their paths again to get the service levels of the new routes")
 }

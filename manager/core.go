@@ -149,9 +149,10 @@ func (c *Core) take(ev Event) {
 			warn, "a port has created multicast groups on as many MLIDs as are still free: further groups from it share an MLID with groups of the same P_Key, MTU, rate and SL, or are rejected",
 			"guid", ev.Port)
 	case Reregister:
-		c.sweeps.sweeper.Reregister(ev.Ports)
-		c.vPorts.Reregister(c.fx.now, ev.Ports)
-		c.sweeps.want(wishQuick, "members of changed groups must join again")
+		if ports := c.reregisterVPorts(ev.Ports); len(ports) > 0 {
+			c.sweeps.sweeper.Reregister(ports)
+			c.sweeps.want(wishQuick, "members of changed groups must join again")
+		}
 	case Resumed:
 		if ev.Paused > c.elect.stall() {
 			c.resumed(ev.Paused)
@@ -229,6 +230,7 @@ func (c *Core) outcome(o *txn.Outcome) {
 		c.ownLinkSeen(o)
 	case ownerVPorts:
 		c.vPorts.Done(c.fx.now, o)
+		c.dropResetVPorts()
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
+	"ibsm/sa"
 	"ibsm/sweep"
 	"ibsm/topo"
 	"ibsm/view"
@@ -68,7 +69,36 @@ func (c *Core) vPortsListed(l *sweep.VPortList) {
 	}
 	if t := c.sweeps.sweeper.List(l); t != nil {
 		c.published.replaceVPorts(&c.fx, t, c.vPortsView(), c.logged.vPorts)
+		c.multicast.SetVPorts(t)
 	}
+}
+
+// dropResetVPorts has what clients of vPorts registered dropped that were found in INIT.
+func (c *Core) dropResetVPorts() {
+	reset := c.vPorts.Reset()
+	if len(reset) == 0 {
+		return
+	}
+	ev := sa.PortsReset{VPorts: make([]sa.VPortAt, len(reset))}
+	for i, at := range reset {
+		ev.VPorts[i] = sa.VPortAt(at)
+	}
+	c.fx.do(ForRegistrar{ev})
+}
+
+// reregisterVPorts has the clients of those among some GUIDs that are of vPorts register again, and returns the others:
+// their clients are asked by a sweep.
+func (c *Core) reregisterVPorts(guids []mad.GUID) (ports []mad.GUID) {
+	var virtual []mad.GUID
+	for _, guid := range guids {
+		if v := c.published.view; v != nil && v.Topo.FindVPort(guid) != topo.None {
+			virtual = append(virtual, guid)
+		} else {
+			ports = append(ports, guid)
+		}
+	}
+	c.vPorts.Reregister(c.fx.now, virtual)
+	return ports
 }
 
 // vPortsDue is when there is something to do; false for never. Where no more requests are allowed, the end of one comes

@@ -78,7 +78,7 @@ func (r *Registrar) reaching(e topo.EndIdx, gid mad.GID, to mad.Addr) mad.Addr {
 		to.LID = lid
 	}
 	if shared && !to.GRH.Present {
-		to.GRH = mad.GRH{Present: true, GID: gid, HopLimit: max(r.view.Subnet.VPortHopLimit, path.GRHHopLimit)}
+		to.GRH = mad.GRH{Present: true, GID: gid, HopLimit: max(r.view.VPorts.HopLimit, path.GRHHopLimit)}
 	}
 	return to
 }
@@ -126,6 +126,17 @@ func guidsOf(t *topo.Topo, e topo.EndIdx) []mad.GUID {
 	return append([]mad.GUID{t.EndGUID(e)}, t.VPorts.Aliases[t.VPortOf(e)]...)
 }
 
+// ownGUIDs are the GUIDs of a vPort that was found in INIT, as far as the subnet had it where it is.
+func (r *Registrar) ownGUIDs(at VPortAt) []mad.GUID {
+	t := r.view.Topo
+	if i := t.FindVPort(at.VPort); i != topo.None {
+		if v := t.VPorts.At(i); v.GUID == at.VPort && t.Ports[v.Port].GUID == at.Port {
+			return guidsOf(t, t.EndOf(i))
+		}
+	}
+	return []mad.GUID{at.VPort}
+}
+
 // notePlaces notes where vPorts are.
 func (r *Registrar) notePlaces() {
 	t := r.view.Topo
@@ -140,11 +151,14 @@ func (r *Registrar) dropResetVPorts() {
 		return cmp.Or(cmp.Compare(a.VPort, b.VPort), cmp.Compare(a.Port, b.Port))
 	})
 	for _, v := range slices.Compact(r.vPortsReset) {
-		if place, known := r.places[v.VPort]; known && place != v.Port {
+		place, known := r.places[v.VPort]
+		if known && place != v.Port || r.view.Topo.FindPort(v.VPort) != topo.None {
 			continue
 		}
 		before := r.reg.Seq()
-		r.drop(v.VPort)
+		for _, guid := range r.ownGUIDs(v) {
+			r.drop(guid)
+		}
 		if r.reg.Seq() != before {
 			r.count.Reset++
 		}

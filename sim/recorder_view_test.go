@@ -55,9 +55,8 @@ func writeView(v *view.View, line writer) {
 	for i := range v.Topo.Nodes {
 		writeNode(v, topo.NodeIdx(i), line)
 	}
-	if v.Topo.VPorts.Len() > 0 || s.VPortHopLimit > 0 {
-		line("vports hops=%d %t %t %d %t", s.VPortHopLimit, v.VPorts.Ignored, v.VPorts.Unread, v.VPorts.HopLimit,
-			v.VPorts.Records)
+	if v.Topo.VPorts.Len() > 0 {
+		line("vports %t %t %d %t", v.VPorts.Ignored, v.VPorts.Unread, v.VPorts.HopLimit, v.VPorts.Records)
 		writeVPorts(v, line)
 	}
 	line("top lid=%d owners=%s", uint16(v.LIDs.Top), portNames(v.Topo, v.LIDs.Owner))

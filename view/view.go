@@ -59,9 +59,6 @@ type Subnet struct {
 	SAKey         uint64
 	Trust         Trust
 	RespTimeValue uint8 // 4.096 us x 2^n, of our ClassPortInfo
-	// VPortHopLimit is the HopLimit of paths with a vPort at either end; 0 for the one of other
-	// paths whose packets have a GRH.
-	VPortHopLimit uint8
 	// MaxRate is the highest rate code that the SA chooses; 0 for all. See path.LimitRate.
 	MaxRate mad.Rate
 	// NoMulticast says that there are no groups, and so no multicast routes.

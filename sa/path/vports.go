@@ -69,7 +69,7 @@ func (f *Finder) hopLimit(e topo.EndIdx) (hops uint8) {
 		hops = GRHHopLimit
 	}
 	if f.isVPort(e) {
-		hops = max(hops, cmp.Or(f.view.Subnet.VPortHopLimit, GRHHopLimit))
+		hops = max(hops, cmp.Or(f.view.VPorts.HopLimit, GRHHopLimit))
 	}
 	return hops
 }

@@ -45,7 +45,7 @@ func withVPorts(t *testing.T, lmc uint8) *subnet {
 		row[vLID] = row[s.LIDs.Base[p4]]
 		s.Tables.LFT[i] = row
 	}
-	s.Subnet.VPortHopLimit = 3
+	s.VPorts.HopLimit = 3
 	return s
 }
 
@@ -94,7 +94,7 @@ func TestVPorts(t *testing.T) {
 // Without a setting the HopLimit of a path to a vPort is not 0.
 func TestVPortHopLimit(t *testing.T) {
 	s := withVPorts(t, 0)
-	s.Subnet.VPortHopLimit = 0
+	s.VPorts.HopLimit = 0
 	if got, st := s.find(h2, vA); st != mad.StatusOK || got.HopLimit() != GRHHopLimit {
 		t.Errorf("status %v, HopLimit %d, want 2", st, got.HopLimit())
 	}

@@ -39,6 +39,7 @@ type Machine struct {
 	state    *registry.State // nil: not known, and tables are left alone
 	mfts     *mcast.MFTs     // target tables, by the switches of subnet
 	computed *registry.State // that mfts were computed from; nil: the next task checks every tree
+	placed   *topo.VPorts    // likewise
 	graph    *mcast.Graph    // nil: the next task makes it
 	missed   map[mad.LID]int // members that trees do not reach
 
@@ -164,6 +165,13 @@ func (m *Machine) SetSubnet(s Subnet) {
 	}
 }
 
+// SetVPorts replaces the subnet by one that differs in its vPorts only.
+func (m *Machine) SetVPorts(t *topo.Topo) {
+	if s := m.latest(); s != nil {
+		s.Topo = t
+	}
+}
+
 // equal reports whether two subnets have the same trees and tables.
 func (s *subnet) equal(o *subnet) bool {
 	return s.Topo == o.Topo && s.Top == o.Top && s.Trunk.Equal(o.Trunk) && slices.Equal(s.Ranks, o.Ranks) &&
@@ -275,7 +283,7 @@ func (m *Machine) begin(now time.Duration) (task *Task, more bool) {
 	if retry && m.backoff == rest && m.forgive() {
 		m.graph, m.computed, m.backoff = nil, nil, 0
 	}
-	if m.computed == m.state && !retry && !m.wasRead {
+	if m.computed == m.state && m.placed == m.subnet.Topo.VPorts && !retry && !m.wasRead {
 		return nil, false
 	}
 	if m.wasRead = false; retry {
@@ -283,7 +291,7 @@ func (m *Machine) begin(now time.Duration) (task *Task, more bool) {
 	}
 	m.task = &Task{
 		topo: m.subnet.Topo, trunk: m.subnet.Trunk, ranks: m.subnet.Ranks, graph: m.graph, state: m.state,
-		old:  m.computed,
+		old: m.computed, placed: m.placed,
 		mfts: m.mfts, held: m.subnet.snapshot(), numBlocks: m.numBlocks(), left: m.left,
 	}
 	m.phase = computes
@@ -303,7 +311,7 @@ func (m *Machine) TaskDone(g *Result) {
 	m.result, m.notRemoved, m.failures, m.left = g, blockEntries{}, nil, nil
 	m.failed, m.verdicts = map[topo.SwitchIdx]int{}, map[topo.SwitchIdx]device.Verdict{}
 	if m.next == nil {
-		m.mfts, m.computed = g.mfts, g.task.state
+		m.mfts, m.computed, m.placed = g.mfts, g.task.state, g.task.topo.VPorts
 		for mlid, n := range g.unreached {
 			if m.missed[mlid] = n; n == 0 {
 				delete(m.missed, mlid)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"slices"
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
@@ -21,6 +22,7 @@ type Task struct {
 	graph       *mcast.Graph    // nil: Run makes it
 	state       *registry.State // to compute from
 	old         *registry.State // that mfts were computed from; nil: Run checks every tree
+	placed      *topo.VPorts    // likewise; not used without old
 	mfts        *mcast.MFTs     // nil when this manager has just become master
 	held        []*device.MFT   // by SwitchIdx
 	numBlocks   int             // that this manager programs on every switch
@@ -122,16 +124,60 @@ func (g *Result) withoutAdditions(c tableBlock, held *device.MFT, want [mad.Data
 // touched are the multicast LIDs whose trees may change.
 func (j *Task) touched() []mad.LID {
 	mlids := j.state.TouchedMLIDs(j.old)
-	if j.old != nil {
-		return mlids
-	}
 	has := map[mad.LID]bool{}
 	for _, mlid := range mlids {
 		has[mlid] = true
 	}
+	if j.old != nil {
+		for mlid := range j.moved() {
+			if !has[mlid] {
+				mlids = append(mlids, mlid)
+			}
+		}
+		slices.Sort(mlids)
+		return mlids
+	}
 	for t := range j.mfts.Trees() {
 		if !has[t.MLID] {
 			mlids = append(mlids, t.MLID)
+		}
+	}
+	return mlids
+}
+
+// moved are the multicast LIDs of groups with members that are vPorts and are behind other ports than before, or behind
+// one or none at all now.
+func (j *Task) moved() map[mad.LID]bool {
+	if j.placed == j.topo.VPorts {
+		return nil
+	}
+	before := *j.topo
+	before.VPorts = j.placed
+	place := func(t *topo.Topo, guid mad.GUID) topo.PortIdx {
+		if e := t.FindEnd(guid); e != topo.None {
+			return t.Physical(e)
+		}
+		return topo.None
+	}
+	mlids, own := map[mad.LID]bool{}, j.topo.Ports[j.topo.Self].Info.GidPrefix()
+	check := func(guid mad.GUID) {
+		if guid == 0 || place(&before, guid) == place(j.topo, guid) {
+			return
+		}
+		for _, prefix := range slices.Compact([]mad.Prefix{own, mad.DefaultPrefix}) {
+			for m := range j.state.MembershipsOf(mad.MakeGID(prefix, guid)) {
+				if g, is := j.state.Group(m.MGID); is {
+					mlids[g.MLID] = true
+				}
+			}
+		}
+	}
+	for _, v := range []*topo.VPorts{j.placed, j.topo.VPorts} {
+		for i := range v.All() {
+			check(v.At(i).GUID)
+			for _, guid := range v.Aliases[i] {
+				check(guid)
+			}
 		}
 	}
 	return mlids

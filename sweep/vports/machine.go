@@ -122,7 +122,7 @@ func (m *Machine) Pause() {
 		p.forgive()
 		p.visit, p.index, p.wish, p.has, p.wasRead = visit{}, -1, 0, false, false
 		for _, v := range p.vPorts {
-			v.open, v.has, v.wanted, v.row, v.more = false, 0, false, nil, nil
+			v.open, v.has, v.wanted, v.row, v.more, v.saidReset = false, 0, false, nil, nil, false
 		}
 	}
 	m.subnet, m.queue, m.active, m.turn, m.unread = nil, nil, nil, 0, len(m.ports)

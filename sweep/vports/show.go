@@ -8,6 +8,7 @@ import (
 
 	"ibsm/finding"
 	"ibsm/mad"
+	"ibsm/mad/smp"
 	"ibsm/topo"
 )
 
@@ -16,6 +17,7 @@ const showDelay = 250 * time.Millisecond
 
 // showing is what is shown to others.
 type showing struct {
+	reset     []At
 	changed   bool
 	known     *Known
 	shownAt   time.Duration // when changes are shown; 0 for never
@@ -183,6 +185,25 @@ func (m *Machine) show(v *vPort) topo.VPort {
 		s.Waits = topo.LeftAsFound
 	}
 	return s
+}
+
+// At is a vPort by its GUID, and the port that it is behind.
+type At struct{ VPort, Port mad.GUID }
+
+// noteReset notes a vPort whose VPortInfo has just been read, if it is in INIT and has the GUID that it shows. That of
+// a physical function is as its port is.
+func (m *Machine) noteReset(v *vPort) {
+	if v.state == smp.PortInit && !v.saidReset && !v.isPhysical() && v.guid() != 0 && !m.isElsewhere(v) {
+		v.saidReset = true
+		m.reset = append(m.reset, At{v.guid(), v.p.guid})
+	}
+}
+
+// Reset are the vPorts that were found in INIT since the call before: their clients have forgotten what they
+// registered. Each comes before it is made ACTIVE, and once until it changes its state.
+func (m *Machine) Reset() (reset []At) {
+	reset, m.reset = m.reset, nil
+	return reset
 }
 
 // sweepDelay is how long vPorts are gathered that need a sweep.

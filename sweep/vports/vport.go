@@ -33,6 +33,7 @@ type vPort struct {
 	open       bool          // a request about it has no outcome
 	recheck    bool          // it is read again in the next visit
 	registers  bool          // its clients have to register again
+	saidReset  bool          // it was reported by Reset, and has been in INIT since
 	check      int           // the next block of P_Keys to be read again before it becomes ACTIVE
 	wanted     bool          // want is by its present table, and the present policy
 	want       *topo.PKeyTable
@@ -111,7 +112,7 @@ func (m *Machine) state(now time.Duration, p *port, index uint16, state smp.Port
 func (m *Machine) shift(now time.Duration, v *vPort, state smp.PortState) {
 	p, was := v.p, v.state
 	p.shown, p.moved, m.changed = nil, true, true
-	v.state = state
+	v.state, v.saidReset = state, false
 	switch {
 	case state > smp.PortActive:
 		v.left = fmt.Sprintf("VPortState says that it is in state %d", state)
@@ -396,6 +397,7 @@ func (m *Machine) infoRead(now time.Duration, v *vPort, info *smp.VPortInfo) {
 		return
 	}
 	m.claim(now, v)
+	m.noteReset(v)
 }
 
 // guidsRead takes a block of VPortGUIDInfo. The first GUID is that of the vPort.
