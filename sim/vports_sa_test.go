@@ -202,7 +202,8 @@ func TestFunctionRestartDropsItsRegistrations(t *testing.T) {
 			b := newFunctions(t, "fattree:k=4,levels=2", fabric.VPorts{Functions: 3, OwnLIDs: own}, fabric.Config{})
 			b.start(virtualSAConfig())
 			at := host(b.net, 5)
-			one, other, third := fabric.VPort{At: at, Index: 1}, fabric.VPort{At: at, Index: 2}, fabric.VPort{At: at, Index: 3}
+			one, other := fabric.VPort{At: at, Index: 1}, fabric.VPort{At: at, Index: 2}
+			third := fabric.VPort{At: at, Index: 3}
 			elsewhere, group := fabric.VPort{At: host(b.net, 3), Index: 1}, clientGroup(0)
 			all := []fabric.VPort{one, other, elsewhere}
 			want := map[mad.GUID][3]int{}
