@@ -46,7 +46,7 @@ func (a *Responder) WithView(v *view.View) *Responder {
 	case a == nil:
 		return New(v, nil)
 	case a.view.Topo != v.Topo || a.view.LIDs != v.LIDs || a.view.Tables != v.Tables || a.view.Subnet != v.Subnet,
-		a.view.Ports != v.Ports || a.view.QoS != v.QoS,
+		a.view.Ports != v.Ports || a.view.QoS != v.QoS || a.view.VPorts.HopLimit != v.VPorts.HopLimit,
 		!slices.Equal(a.view.PrefixRoutes, v.PrefixRoutes):
 		return New(v, a.reg)
 	}

@@ -7,8 +7,8 @@ import (
 	"ibsm/mad/smp"
 )
 
-// nodeRecords are one for each end port. The LID asked for may be any of the
-// port's; the record has its base LID.
+// nodeRecords are one for each end port, and for each vPort of recorded, whose node is its virtual one at the same
+// adapter. The LID asked for may be any of the port's; the record has its base LID.
 func (a *Responder) nodeRecords(r *request, res *result) {
 	want := (*sarec.NodeRecord)(r.data[:])
 	ports := a.allPorts()
@@ -39,6 +39,29 @@ func (a *Responder) nodeRecords(r *request, res *result) {
 			continue
 		}
 		if !res.add(rec[:]) {
+			return
+		}
+	}
+	for v := range a.recorded(r.comps, sarec.NodeLID, want.LID(), sarec.NodePortGUID, want.PortGUID()) {
+		if !a.maySee(r, t.EndOf(v)) {
+			continue
+		}
+		p := t.VPorts.At(v)
+		node := &t.Nodes[t.Ports[p.Port].Node]
+		info, desc := node.Info, &node.Desc
+		info.SetNodeGUID(p.Node)
+		info.SetPortGUID(p.GUID)
+		info.SetLocalPortNum(t.Ports[p.Port].Num)
+		info.SetPartitionCap(p.PartitionCap)
+		if p.Desc != nil {
+			desc = p.Desc
+		}
+		var rec sarec.NodeRecord
+		rec.SetLID(p.LID)
+		rec.SetNodeInfo(&info)
+		*rec.NodeDescription() = *desc
+		if sarec.Match(rec[:], want[:], mask[:]) && (!byName || sameName(desc, want.NodeDescription())) &&
+			!res.add(rec[:]) {
 			return
 		}
 	}

@@ -12,7 +12,7 @@ import (
 const matchSubset = 1 << 31
 
 // portInfoRecords are one for each port whose PortInfo was read, switch external
-// ports under the LID of their port 0. The M_Key is hidden from the untrusted
+// ports under the LID of their port 0, and one for each vPort of recorded. The M_Key is hidden from the untrusted
 // before the record is compared, so that they cannot guess it either.
 func (a *Responder) portInfoRecords(r *request, res *result) {
 	want := (*sarec.PortInfoRecord)(r.data[:])
@@ -50,6 +50,43 @@ func (a *Responder) portInfoRecords(r *request, res *result) {
 			return
 		}
 	}
+	t := a.view.Topo
+	for v := range a.recorded(r.comps, sarec.PortInfoEndportLID, want.EndportLID(), 0, 0) {
+		p := t.VPorts.At(v)
+		if !t.Ports[p.Port].Seen || !a.maySee(r, t.EndOf(v)) {
+			continue
+		}
+		var rec sarec.PortInfoRecord
+		info := rec.PortInfo()
+		*info = vPortInfo(t, p)
+		rec.SetEndportLID(p.LID)
+		rec.SetPortNum(t.Ports[p.Port].Num)
+		if !sarec.Match(rec[:], want[:], mask[:]) || r.mod&matchSubset != 0 &&
+			!hasCapabilities(info, want.PortInfo(), r.comps) {
+			continue
+		}
+		if r.comps.Has(sarec.PortInfoOptions) {
+			rec.SetOptions(want.Options())
+		}
+		if !full {
+			a.pretendQDR(p.Port, info)
+		}
+		if !res.add(rec[:]) {
+			return
+		}
+	}
+}
+
+// vPortInfo is the PortInfo of a vPort: what it has of its own, and the rest of its port, whose link it uses. It has no
+// M_Key, and no port counts what it does.
+func vPortInfo(t *topo.Topo, p *topo.VPort) smp.PortInfo {
+	info := t.Ports[p.Port].Info
+	info.SetMKey(0)
+	info.SetLID(p.LID)
+	info.SetLMC(0)
+	info.SetPortState(p.State)
+	info.SetCapabilityMask(info.CapabilityMask() &^ smp.IsSM)
+	return info
 }
 
 // hasCapabilities reports whether the port has all the capabilities wanted, of

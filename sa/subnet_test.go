@@ -45,11 +45,13 @@ func TestWithView(t *testing.T) {
 		change func(v *view.View)
 		anew   bool
 	}{
-		"nothing": {func(v *view.View) {}, false},
-		"Topo":    {func(v *view.View) { topo := *v.Topo; v.Topo = &topo }, true},
-		"LIDs":    {func(v *view.View) { lids := *v.LIDs; v.LIDs = &lids }, true},
-		"Tables":  {func(v *view.View) { tables := *v.Tables; v.Tables = &tables }, true},
-		"Subnet":  {func(v *view.View) { v.Subnet.Prefix = sitePrefix }, true},
+		"nothing":            {func(v *view.View) {}, false},
+		"Topo":               {func(v *view.View) { topo := *v.Topo; v.Topo = &topo }, true},
+		"LIDs":               {func(v *view.View) { lids := *v.LIDs; v.LIDs = &lids }, true},
+		"Tables":             {func(v *view.View) { tables := *v.Tables; v.Tables = &tables }, true},
+		"Subnet":             {func(v *view.View) { v.Subnet.Prefix = sitePrefix }, true},
+		"HopLimit of vPorts": {func(v *view.View) { v.VPorts.HopLimit = 9 }, true},
+		"vPorts are read":    {func(v *view.View) { v.VPorts.Unread = true }, false},
 		"prefix routes": {func(v *view.View) {
 			v.PrefixRoutes = append(v.PrefixRoutes, view.PrefixRoute{Router: h1})
 		}, true},

@@ -2,6 +2,7 @@ package sa
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 
 	"ibsm/mad"
@@ -66,6 +67,34 @@ func (a *Responder) startsAt(rec *sarec.PathRecord, comps mad.ComponentMask, fro
 	}
 	lid, shared := a.view.Topo.EndLID(a.view.LIDs, from)
 	return comps.Has(sarec.PathSGID) && shared && lid == rec.SLID()
+}
+
+// recorded are the vPorts that a request may be about for which there are records of nodes and ports: where the settings
+// say so those that are up and have a LID of their own.
+func (a *Responder) recorded(comps, byLID mad.ComponentMask, lid mad.LID, byGUID mad.ComponentMask,
+	guid mad.GUID) iter.Seq[topo.VPortIdx] {
+	t := a.view.Topo
+	from, to := topo.VPortIdx(0), topo.VPortIdx(t.VPorts.Len())
+	one := func(v topo.VPortIdx) {
+		if from, to = v, v+1; v == topo.None {
+			from, to = 0, 0
+		}
+	}
+	switch {
+	case !a.view.VPorts.Records:
+		to = 0
+	case comps&byLID != 0:
+		one(t.VPorts.OfLID(lid))
+	case comps&byGUID != 0:
+		one(t.FindVPort(guid))
+	}
+	return func(yield func(topo.VPortIdx) bool) {
+		for v := from; v < to; v++ {
+			if p := t.VPorts.At(v); p.LID != 0 && t.FindEnd(p.GUID) == t.EndOf(v) && !yield(v) {
+				return
+			}
+		}
+	}
 }
 
 // numOf is the number of the port that an end is, or is behind.

@@ -230,3 +230,84 @@ func TestVPortGUIDs(t *testing.T) {
 		}
 	}
 }
+
+// vPorts with a LID of their own have records of nodes and ports where the settings say so, and no others. Who shares
+// no P_Key with one does not see its records.
+func TestVPortRecords(t *testing.T) {
+	const vNode mad.GUID = 0xe3
+	d := withVPorts(t)
+	port := d.view.Topo.FindPort(h2)
+	list := d.view.Topo.VPorts.List
+	for i := range list {
+		list[i].Node, list[i].PartitionCap = vNode-vC+list[i].GUID, 16
+	}
+	d.view.Topo.Ports[port].Info.SetMKey(0x77)
+	d.view.Topo.Ports[port].Info.SetCapabilityMask(d.view.Topo.Ports[port].Info.CapabilityMask() | smp.IsSM)
+	h3At := d.view.Topo.FindPort(h3)
+	d.view.Topo.Ports[h3At].PKeys = topo.NewPKeyTable([]mad.PKey{0x8002}) // not vC's
+	on := *d.view
+	on.VPorts.Records = true
+	node := func(set func(r *sarec.NodeRecord)) []byte {
+		var rec sarec.NodeRecord
+		set(&rec)
+		return rec[:]
+	}
+	byLID, byGUID := node(func(r *sarec.NodeRecord) { r.SetLID(9) }), node(func(r *sarec.NodeRecord) { r.SetPortGUID(vC) })
+	var info sarec.PortInfoRecord
+	info.SetEndportLID(9)
+	for _, c := range []struct {
+		name    string
+		from    mad.GUID
+		attr    mad.AttrID
+		comps   mad.ComponentMask
+		data    []byte
+		on, off int // records
+	}{
+		{"NodeRecord by LID", h2, sarec.AttrNodeRecord, sarec.NodeLID, byLID, 1, 0},
+		{"NodeRecord by GUID", h2, sarec.AttrNodeRecord, sarec.NodePortGUID, byGUID, 1, 0},
+		{"NodeRecord by node", h2, sarec.AttrNodeRecord, sarec.NodeNodeGUID,
+			node(nodeInfo(func(n *smp.NodeInfo) { n.SetNodeGUID(vNode) })), 1, 0},
+		{"NodeRecord by GUID of one that shares a LID", h2, sarec.AttrNodeRecord, sarec.NodePortGUID,
+			node(func(r *sarec.NodeRecord) { r.SetPortGUID(vA) }), 0, 0},
+		{"NodeRecord by GUID and another LID", h2, sarec.AttrNodeRecord, sarec.NodePortGUID | sarec.NodeLID,
+			node(func(r *sarec.NodeRecord) { r.SetPortGUID(vC); r.SetLID(4) }), 0, 0},
+		{"all NodeRecords", h2, sarec.AttrNodeRecord, 0, nil, 7, 6},
+		{"NodeRecord, no common P_Key", h3, sarec.AttrNodeRecord, sarec.NodeLID, byLID, 0, 0},
+		{"PortInfoRecord by LID", h2, sarec.AttrPortInfoRecord, sarec.PortInfoEndportLID, info[:], 1, 0},
+		{"PortInfoRecord, no common P_Key", h3, sarec.AttrPortInfoRecord, sarec.PortInfoEndportLID, info[:], 0, 0},
+	} {
+		in := d.request(c.from, mad.MethodGetTable, c.attr, c.comps, c.data)
+		var out mad.Datagram
+		for _, set := range []struct {
+			a    *Responder
+			want int
+		}{{New(&on, nil), c.on}, {New(d.view, nil), c.off}} {
+			records, ok := set.a.Table(t.Context(), &in, &out, new(Stats))
+			got := 0
+			if size := int(out.Packet.AttributeOffset()) * 8; size > 0 {
+				got = len(records) / size
+			}
+			if !ok || got != set.want {
+				t.Errorf("%s: %d records, want %d (answered: %t)", c.name, got, set.want, ok)
+			}
+		}
+	}
+
+	p := ask(t, New(&on, nil), get(sarec.AttrNodeRecord, sarec.NodeLID, byLID))
+	rec := (*sarec.NodeRecord)(p.SAData()[:112])
+	ni := rec.NodeInfo()
+	if rec.LID() != 9 || rec.PortGUID() != vC || rec.NodeGUID() != vNode || ni.PartitionCap() != 16 ||
+		ni.NodeType() != mad.CA || *rec.NodeDescription() != d.view.Topo.Nodes[d.view.Topo.Ports[port].Node].Desc {
+		t.Errorf("a NodeRecord with LID %v, port %v, node %v, %d P_Keys, description %q", rec.LID(), rec.PortGUID(),
+			rec.NodeGUID(), ni.PartitionCap(), rec.NodeDescription()[:])
+	}
+	in := get(sarec.AttrPortInfoRecord, sarec.PortInfoEndportLID, info[:])
+	in.Packet.SetSMKey(on.Subnet.SAKey)
+	p = ask(t, New(&on, nil), in)
+	pi := (*sarec.PortInfoRecord)(p.SAData()[:72]).PortInfo()
+	if pi.LID() != 9 || pi.LMC() != 0 || pi.PortState() != smp.PortActive || pi.MKey() != 0 ||
+		pi.CapabilityMask().Has(smp.IsSM) || pi.LinkWidthActive() != d.view.Topo.Ports[port].Info.LinkWidthActive() {
+		t.Errorf("a PortInfoRecord with LID %v, LMC %d, %v, M_Key %v, capabilities %v, width %v", pi.LID(), pi.LMC(),
+			pi.PortState(), pi.MKey(), pi.CapabilityMask(), pi.LinkWidthActive())
+	}
+}

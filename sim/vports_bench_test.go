@@ -15,10 +15,10 @@ import (
 	"ibsm/topo/net"
 )
 
-// BenchmarkFunctions reports what vPorts cost where all hosts have 127 functions, with IBSM_PROOF=1 on 1,024 hosts, else
-// on 128: how many SMPs of each kind a function needs to come up, how much CPU time the core takes for it, and then
-// what it costs that a rack of 40 hosts starts all its functions again during a heavy sweep. A step is the longest time
-// for which the core computes at once, and so for which a request to the SA waits.
+// BenchmarkFunctions reports what vPorts cost where all hosts have 127 functions, with IBSM_PROOF=1 on 1,024 hosts,
+// else on 128: how many SMPs of each kind a function needs to come up, how much CPU time the core takes for it, and
+// then what it costs that a rack of 40 hosts starts all its functions again during a heavy sweep. A step is the
+// longest time for which the core computes at once, and so for which a request to the SA waits.
 func BenchmarkFunctions(b *testing.B) {
 	spec := "fattree:k=8"
 	if os.Getenv("IBSM_PROOF") != "" {
