@@ -42,8 +42,9 @@ func (a *Responder) nodeRecords(r *request, res *result) {
 			return
 		}
 	}
-	for v := range a.recorded(r.comps, sarec.NodeLID, want.LID(), sarec.NodePortGUID, want.PortGUID()) {
-		if !a.maySee(r, t.EndOf(v)) {
+	from, to := a.recorded(r.comps.Has(sarec.NodeLID), want.LID(), r.comps.Has(sarec.NodePortGUID), want.PortGUID())
+	for v := from; v < to; v++ {
+		if !a.hasRecords(r, v) {
 			continue
 		}
 		p := t.VPorts.At(v)

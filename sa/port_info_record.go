@@ -51,11 +51,12 @@ func (a *Responder) portInfoRecords(r *request, res *result) {
 		}
 	}
 	t := a.view.Topo
-	for v := range a.recorded(r.comps, sarec.PortInfoEndportLID, want.EndportLID(), 0, 0) {
-		p := t.VPorts.At(v)
-		if !t.Ports[p.Port].Seen || !a.maySee(r, t.EndOf(v)) {
+	from, to := a.recorded(r.comps.Has(sarec.PortInfoEndportLID), want.EndportLID(), false, 0)
+	for v := from; v < to; v++ {
+		if !a.hasRecords(r, v) {
 			continue
 		}
+		p := t.VPorts.At(v)
 		var rec sarec.PortInfoRecord
 		info := rec.PortInfo()
 		*info = vPortInfo(t, p)

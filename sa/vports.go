@@ -2,7 +2,6 @@ package sa
 
 import (
 	"cmp"
-	"iter"
 	"slices"
 
 	"ibsm/mad"
@@ -69,32 +68,31 @@ func (a *Responder) startsAt(rec *sarec.PathRecord, comps mad.ComponentMask, fro
 	return comps.Has(sarec.PathSGID) && shared && lid == rec.SLID()
 }
 
-// recorded are the vPorts that a request may be about for which there are records of nodes and ports: where the settings
-// say so those that are up and have a LID of their own.
-func (a *Responder) recorded(comps, byLID mad.ComponentMask, lid mad.LID, byGUID mad.ComponentMask,
-	guid mad.GUID) iter.Seq[topo.VPortIdx] {
-	t := a.view.Topo
-	from, to := topo.VPortIdx(0), topo.VPortIdx(t.VPorts.Len())
-	one := func(v topo.VPortIdx) {
-		if from, to = v, v+1; v == topo.None {
-			from, to = 0, 0
-		}
-	}
+// recorded are those from from to to, the end excluded, among which a request may be about vPorts with records of
+// nodes and ports: by a LID or by a GUID, if it has one. There are none where the settings do not say so.
+func (a *Responder) recorded(byLID bool, lid mad.LID, byGUID bool, guid mad.GUID) (from, to topo.VPortIdx) {
+	t, v := a.view.Topo, topo.VPortIdx(topo.None)
 	switch {
 	case !a.view.VPorts.Records:
-		to = 0
-	case comps&byLID != 0:
-		one(t.VPorts.OfLID(lid))
-	case comps&byGUID != 0:
-		one(t.FindVPort(guid))
+	case byLID:
+		v = t.VPorts.OfLID(lid)
+	case byGUID:
+		v = t.FindVPort(guid)
+	default:
+		return 0, topo.VPortIdx(t.VPorts.Len())
 	}
-	return func(yield func(topo.VPortIdx) bool) {
-		for v := from; v < to; v++ {
-			if p := t.VPorts.At(v); p.LID != 0 && t.FindEnd(p.GUID) == t.EndOf(v) && !yield(v) {
-				return
-			}
-		}
+	if v == topo.None {
+		return 0, 0
 	}
+	return v, v + 1
+}
+
+// hasRecords reports whether a vPort that recorded has named has them: it is up, has a LID of its own, and the
+// requester may know of it.
+func (a *Responder) hasRecords(r *request, v topo.VPortIdx) bool {
+	t := a.view.Topo
+	p := t.VPorts.At(v)
+	return p.LID != 0 && t.Ports[p.Port].Seen && t.FindEnd(p.GUID) == t.EndOf(v) && a.maySee(r, t.EndOf(v))
 }
 
 // numOf is the number of the port that an end is, or is behind.

@@ -239,7 +239,7 @@ func TestVPortRecords(t *testing.T) {
 	port := d.view.Topo.FindPort(h2)
 	list := d.view.Topo.VPorts.List
 	for i := range list {
-		list[i].Node, list[i].PartitionCap = vNode-vC+list[i].GUID, 16
+		list[i].Node, list[i].PartitionCap = list[i].GUID-vC+vNode, 16
 	}
 	d.view.Topo.Ports[port].Info.SetMKey(0x77)
 	d.view.Topo.Ports[port].Info.SetCapabilityMask(d.view.Topo.Ports[port].Info.CapabilityMask() | smp.IsSM)
@@ -252,7 +252,8 @@ func TestVPortRecords(t *testing.T) {
 		set(&rec)
 		return rec[:]
 	}
-	byLID, byGUID := node(func(r *sarec.NodeRecord) { r.SetLID(9) }), node(func(r *sarec.NodeRecord) { r.SetPortGUID(vC) })
+	byLID := node(func(r *sarec.NodeRecord) { r.SetLID(9) })
+	byGUID := node(func(r *sarec.NodeRecord) { r.SetPortGUID(vC) })
 	var info sarec.PortInfoRecord
 	info.SetEndportLID(9)
 	for _, c := range []struct {
@@ -271,7 +272,7 @@ func TestVPortRecords(t *testing.T) {
 			node(func(r *sarec.NodeRecord) { r.SetPortGUID(vA) }), 0, 0},
 		{"NodeRecord by GUID and another LID", h2, sarec.AttrNodeRecord, sarec.NodePortGUID | sarec.NodeLID,
 			node(func(r *sarec.NodeRecord) { r.SetPortGUID(vC); r.SetLID(4) }), 0, 0},
-		{"all NodeRecords", h2, sarec.AttrNodeRecord, 0, nil, 7, 6},
+		{"all NodeRecords", h2, sarec.AttrNodeRecord, 0, nil, 3, 2},
 		{"NodeRecord, no common P_Key", h3, sarec.AttrNodeRecord, sarec.NodeLID, byLID, 0, 0},
 		{"PortInfoRecord by LID", h2, sarec.AttrPortInfoRecord, sarec.PortInfoEndportLID, info[:], 1, 0},
 		{"PortInfoRecord, no common P_Key", h3, sarec.AttrPortInfoRecord, sarec.PortInfoEndportLID, info[:], 0, 0},
@@ -293,7 +294,7 @@ func TestVPortRecords(t *testing.T) {
 		}
 	}
 
-	p := ask(t, New(&on, nil), get(sarec.AttrNodeRecord, sarec.NodeLID, byLID))
+	p := ask(t, New(&on, nil), d.request(h2, mad.MethodGet, sarec.AttrNodeRecord, sarec.NodeLID, byLID))
 	rec := (*sarec.NodeRecord)(p.SAData()[:112])
 	ni := rec.NodeInfo()
 	if rec.LID() != 9 || rec.PortGUID() != vC || rec.NodeGUID() != vNode || ni.PartitionCap() != 16 ||
@@ -301,7 +302,7 @@ func TestVPortRecords(t *testing.T) {
 		t.Errorf("a NodeRecord with LID %v, port %v, node %v, %d P_Keys, description %q", rec.LID(), rec.PortGUID(),
 			rec.NodeGUID(), ni.PartitionCap(), rec.NodeDescription()[:])
 	}
-	in := get(sarec.AttrPortInfoRecord, sarec.PortInfoEndportLID, info[:])
+	in := d.request(h2, mad.MethodGet, sarec.AttrPortInfoRecord, sarec.PortInfoEndportLID, info[:])
 	in.Packet.SetSMKey(on.Subnet.SAKey)
 	p = ask(t, New(&on, nil), in)
 	pi := (*sarec.PortInfoRecord)(p.SAData()[:72]).PortInfo()
