@@ -294,7 +294,8 @@ func TestVPortRecords(t *testing.T) {
 		}
 	}
 
-	p := ask(t, New(&on, nil), d.request(h2, mad.MethodGet, sarec.AttrNodeRecord, sarec.NodeLID, byLID))
+	in := d.request(h2, mad.MethodGet, sarec.AttrNodeRecord, sarec.NodeLID, byLID)
+	p := ask(t, New(&on, nil), &in)
 	rec := (*sarec.NodeRecord)(p.SAData()[:112])
 	ni := rec.NodeInfo()
 	if rec.LID() != 9 || rec.PortGUID() != vC || rec.NodeGUID() != vNode || ni.PartitionCap() != 16 ||
@@ -302,9 +303,9 @@ func TestVPortRecords(t *testing.T) {
 		t.Errorf("a NodeRecord with LID %v, port %v, node %v, %d P_Keys, description %q", rec.LID(), rec.PortGUID(),
 			rec.NodeGUID(), ni.PartitionCap(), rec.NodeDescription()[:])
 	}
-	in := d.request(h2, mad.MethodGet, sarec.AttrPortInfoRecord, sarec.PortInfoEndportLID, info[:])
+	in = d.request(h2, mad.MethodGet, sarec.AttrPortInfoRecord, sarec.PortInfoEndportLID, info[:])
 	in.Packet.SetSMKey(on.Subnet.SAKey)
-	p = ask(t, New(&on, nil), in)
+	p = ask(t, New(&on, nil), &in)
 	pi := (*sarec.PortInfoRecord)(p.SAData()[:72]).PortInfo()
 	if pi.LID() != 9 || pi.LMC() != 0 || pi.PortState() != smp.PortActive || pi.MKey() != 0 ||
 		pi.CapabilityMask().Has(smp.IsSM) || pi.LinkWidthActive() != d.view.Topo.Ports[port].Info.LinkWidthActive() {
