@@ -38,6 +38,8 @@ type wildCallers struct {
 	follows  *watched        // the manager whose changes the other one has had all at some time of this term
 	all      []*watched      // every manager that ever ran
 	stable   map[net.End]int // the index of the P_Key that all hosts have all the time; -1 before it is there
+	// masterPriority is the priority of managers that are master; 0 for that of other ones.
+	masterPriority uint8
 }
 
 // wildOrder is an order, and what became of it.
@@ -126,7 +128,7 @@ func (w *wildCallers) mustBeStable() {
 
 func (w *wildCallers) config(i int) manager.Config {
 	cfg := registrarConfig()
-	cfg.Elect.Priority = uint8(9 - 3*i)
+	cfg.Elect.Priority, cfg.Elect.MasterPriority = uint8(9-3*i), w.masterPriority
 	cfg.Sweep.Partitions = sweep.Partitions{Policy: w.file}
 	cfg.Registrar.Callers.File = w.file
 	return cfg

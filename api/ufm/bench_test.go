@@ -13,7 +13,7 @@ func BenchmarkPorts(b *testing.B) {
 	for _, query := range []string{"?sys_type=Computer", ""} {
 		b.Run("ports"+query, func(b *testing.B) {
 			backend := ufmtest.New(b, viewtest.New(b, "fattree:k=36", 0), ufmtest.NICoFile)
-			h := handler(backend, admin)
+			h := ufmtest.Handler(backend, admin)
 			b.ResetTimer()
 			for b.Loop() {
 				w := httptest.NewRecorder()

@@ -65,7 +65,7 @@ func (broken) Read([]byte) (int, error) { return 0, os.ErrDeadlineExceeded }
 
 // TestBodiesThatBreakOff: a body that does not come to its end is the client's fault, however long it is.
 func TestBodiesThatBreakOff(t *testing.T) {
-	h := handler(ufmtest.New(t, ufmtest.NICoSubnet(t), ufmtest.NICoFile), admin)
+	h := ufmtest.Handler(ufmtest.New(t, ufmtest.NICoSubnet(t), ufmtest.NICoFile), admin)
 	for _, call := range []string{"POST resources/pkeys", "PUT resources/pkeys", "POST resources/pkeys/add",
 		"POST actions/remove_guids_from_pkey"} {
 		for _, length := range []int{1, 100_000} {

@@ -97,7 +97,7 @@ func FuzzCall(f *testing.F) {
 	f.Add("POST", "/resources/pkeys/hosts", []byte(`{"pkey": "0x2fb", "hosts_names": "gpu-01"}`))
 	f.Add("GET", "/resources/ports?page_number=2&rpp=3", []byte(nil))
 	b := ufmtest.New(f, ufmtest.NICoSubnet(f), ufmtest.NICoFile+"storage=0x10: ALL;\n")
-	h := handler(b, admin)
+	h := ufmtest.Handler(b, admin)
 	f.Fuzz(func(t *testing.T, method, path string, body []byte) {
 		r := httptest.NewRequest("GET", "/", bytes.NewReader(body))
 		r.Method = method

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"os"
 	"path"
 	"strings"
@@ -58,19 +57,6 @@ func serve(t *testing.T, b *ufmtest.Backend, u *rights.User, cfg ufm.Config) *be
 				t.Error(err)
 			}
 		}}}
-}
-
-// handler answers the calls of a user without a listener.
-func handler(b *ufmtest.Backend, u *rights.User) http.Handler {
-	log := slog.New(slog.DiscardHandler)
-	m, guard := http.NewServeMux(), ctl.Guard{}
-	for _, rt := range ufm.New(ufm.Config{Partitions: b, Source: b, Logger: log}).Routes() {
-		m.HandleFunc(rt.String(), guard.Handler(&rt))
-	}
-	return ctl.New(ctl.Config{Source: b, Logger: log}).Patient(http.HandlerFunc(
-		func(w http.ResponseWriter, r *http.Request) {
-			m.ServeHTTP(w, r.WithContext(rights.With(r.Context(), u)))
-		}))
 }
 
 // admin may do everything.

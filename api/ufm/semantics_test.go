@@ -425,7 +425,7 @@ func TestConfigManager(t *testing.T) {
 // TestReadYourWrites: what was acknowledged shows at once, a thousand times.
 func TestReadYourWrites(t *testing.T) {
 	b := ufmtest.New(t, ufmtest.NICoSubnet(t), ufmtest.NICoFile)
-	h := handler(b, admin)
+	h := ufmtest.Handler(b, admin)
 	send := func(method, path, body string) string {
 		r := httptest.NewRequest(method, "/ufmRest/"+path, strings.NewReader(body))
 		w := httptest.NewRecorder()

@@ -73,7 +73,7 @@ func (d *Server) ChangePartition(o *ctl.PartitionOrder) (*ctl.PartitionChanged, 
 		}})
 	select {
 	case a := <-answers:
-		done, err := changed(&a)
+		done, err := Changed(&a)
 		if done != nil {
 			done.Before, done.After = before, after
 		}
@@ -83,8 +83,9 @@ func (d *Server) ChangePartition(o *ctl.PartitionOrder) (*ctl.PartitionChanged, 
 	}
 }
 
-// changed is the reply to an order that was answered.
-func changed(a *sa.PartitionAnswer) (*ctl.PartitionChanged, error) {
+// Changed is the reply to an order that was answered. The error is a ctl.ErrNotNow where the same order may succeed
+// later, or with another manager.
+func Changed(a *sa.PartitionAnswer) (*ctl.PartitionChanged, error) {
 	var out *ctl.PartitionChanged
 	if a.Done != nil {
 		p := &a.Done.Partition
@@ -273,10 +274,14 @@ func (d *Server) Partitions(q *ctl.PartitionQuery) (iter.Seq[*ctl.Partition], er
 }
 
 // ShowPartitions are the partitions of a file and of callers that a query selects, in a view that no manager has
-// published.
+// published; nil for none, as at a standby.
 func ShowPartitions(v *view.View, state *registry.State, file *partitions.Policy, q *ctl.PartitionQuery) (
 	iter.Seq[*ctl.Partition], error) {
-	return newPartitionLister(newSubnet(v, state), state, file, q.Members).list(q)
+	var s *subnet
+	if v != nil {
+		s = newSubnet(v, state)
+	}
+	return newPartitionLister(s, state, file, q.Members).list(q)
 }
 
 // list are the partitions that a query selects.

@@ -4,12 +4,15 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"log/slog"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"ibsm/api/ufm"
 	"ibsm/ctl"
 	"ibsm/ctl/server"
 	"ibsm/mad"
@@ -120,6 +123,25 @@ func NICoSubnet(tb testing.TB) *view.View {
 
 // NICoFile is the partition file of the transcript of NICo.
 const NICoFile = "Default=0x7fff, ipoib: ALL=limited, SELF=full;\n"
+
+// Source is what a Handler answers from.
+type Source interface {
+	ctl.Source
+	ctl.PartitionSource
+}
+
+// Handler answers the calls of a user without a listener.
+func Handler(from Source, u *rights.User) http.Handler {
+	log := slog.New(slog.DiscardHandler)
+	m, guard := http.NewServeMux(), ctl.Guard{}
+	for _, rt := range ufm.New(ufm.Config{Partitions: from, Source: from, Logger: log}).Routes() {
+		m.HandleFunc(rt.String(), guard.Handler(&rt))
+	}
+	return ctl.New(ctl.Config{Source: from, Logger: log}).Patient(http.HandlerFunc(
+		func(w http.ResponseWriter, r *http.Request) {
+			m.ServeHTTP(w, r.WithContext(rights.With(r.Context(), u)))
+		}))
+}
 
 // Standby makes it a manager that refuses changes, or one that does not.
 func (b *Backend) Standby(is bool) {
