@@ -25,6 +25,7 @@ var rigScripts = []struct {
 	front bool   // of those, one that puts it into the background itself
 	newer bool   // only on kernels from 6.11 on
 	env   string // a variable that the script is given
+	adds  string // a program of this machine that the script needs; "" for none
 	shows string // what the script prints in its last line, beside its exit status; "" for anything
 }{
 	{file: "bringup.sh", quick: true},
@@ -45,6 +46,8 @@ var rigScripts = []struct {
 	{file: "partition-groups.sh"},
 	{file: "tenants.sh"},
 	{file: "callers.sh", net: "failover.net", shows: "blue lost 0 %"},
+	{file: "ufm.sh", net: "failover.net", adds: "curl",
+		shows: "masters killed 6, .* reached 3 of 3, .* neither 3 of 3, others lost 0 of [1-9]"},
 	{file: "trust.sh",
 		shows: "of 11 questions of a tenant 0 were answered, of 7 with the key 7; registrations the same yes, ports up yes; .* others lost 0 %"},
 	{file: "security.sh", net: "failover.net", shows: "there, lost 0 of [1-9].*; and back, lost 0 of [1-9]"},
@@ -126,6 +129,13 @@ func TestRig(t *testing.T) {
 				"-f", filepath.Join(scripts, "systemctl") + "=bin/systemctl",
 				"-f", readmeScript(t, readmeToIbsm) + "=etc/to-ibsm",
 				"-f", readmeScript(t, readmeToOpenSM) + "=etc/to-opensm"}
+			if s.adds != "" {
+				path, err := exec.LookPath(s.adds)
+				if err != nil {
+					t.Skip(err)
+				}
+				args = append(args, "-f", path+"=opt/"+s.adds)
+			}
 			if s.net != "" {
 				args = append(args, "-n", netOf(t, s.net))
 			}
