@@ -58,7 +58,7 @@ var floors = []floor{
 	{packages: "ctl/metrics",
 		modules: "github.com/klauspost/compress github.com/prometheus/client_golang github.com/prometheus/client_model github.com/prometheus/common"},
 	{packages: "api/users", modules: "github.com/BurntSushi/toml golang.org/x/crypto golang.org/x/time"},
-	{packages: "api/audit api/openapi api/openapi/openapitest"},
+	{packages: "api/audit api/openapi api/openapi/openapitest api/users/userstest"},
 	{packages: "api", modules: "golang.org/x/time"},
 	{packages: "api/ufm"},
 	{packages: "api/ufm/ufmtest"},

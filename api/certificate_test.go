@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"ibsm/api"
+	"ibsm/api/users/userstest"
 )
 
 // shown is the certificate that a new connection gets.
@@ -37,13 +38,13 @@ func fingerprint(c *x509.Certificate) string {
 func TestCertificateFiles(t *testing.T) {
 	t.Parallel()
 	h := prepare(t)
-	servers := newAuthority(t, "servers")
+	servers := userstest.NewAuthority(t, "servers")
 	pairs := make([]*tls.Certificate, 4)
 	for i := range pairs {
-		pairs[i] = servers.of(t, fmt.Sprintf("sm%d.example", i), nil)
+		pairs[i] = servers.Of(t, fmt.Sprintf("sm%d.example", i), nil)
 	}
 	put := func(pair *tls.Certificate, mode os.FileMode) {
-		certificate, key := texts(t, pair)
+		certificate, key := userstest.PEM(t, pair)
 		h.write("server.key", mode, key)
 		h.write("server.crt", 0o644, certificate)
 	}
@@ -79,8 +80,8 @@ func TestCertificateFiles(t *testing.T) {
 	h.eventually("a new certificate is served", func() bool { return is(1) })
 	h.write("server.crt", 0o644, []byte("-----BEGIN CERTIFICATE-----\n"))
 	refused("the certificate and its key")
-	_, key := texts(t, pairs[2])
-	certificate, _ := texts(t, pairs[1])
+	_, key := userstest.PEM(t, pairs[2])
+	certificate, _ := userstest.PEM(t, pairs[1])
 	h.write("server.crt", 0o644, certificate)
 	h.write("server.key", 0o600, key)
 	refused("private key does not match public key")
@@ -176,7 +177,7 @@ func TestOwnCertificate(t *testing.T) {
 // TestFilesAtStart: without what it needs the listener does not start, and says why.
 func TestFilesAtStart(t *testing.T) {
 	h := prepare(t)
-	certificate, key := texts(t, newAuthority(t, "servers").of(t, "sm.example", nil))
+	certificate, key := userstest.PEM(t, userstest.NewAuthority(t, "servers").Of(t, "sm.example", nil))
 	h.write("server.crt", 0o644, certificate)
 	h.write("server.key", 0o600, key)
 	h.write("open.key", 0o604, key)

@@ -11,6 +11,7 @@ import (
 
 	"ibsm/api"
 	"ibsm/api/users"
+	"ibsm/api/users/userstest"
 	"ibsm/rights"
 )
 
@@ -20,8 +21,8 @@ const readerURI = "spiffe://cluster/reader"
 // Each other one has status 401 with its reason. A credential in the header decides.
 func TestClientCertificates(t *testing.T) {
 	h := listen(t, nil)
-	other, between := newAuthority(t, "clients"), newAuthority(t, "between")
-	valid := h.ca.of(t, readerURI, nil)
+	other, between := userstest.NewAuthority(t, "clients"), userstest.NewAuthority(t, "between")
+	valid := h.ca.Of(t, readerURI, nil)
 	for _, c := range []struct {
 		what        string
 		certificate *tls.Certificate
@@ -29,31 +30,31 @@ func TestClientCertificates(t *testing.T) {
 		says        string // "" for status 200
 	}{
 		{"valid", valid, "", ""},
-		{"a DNS name that no user has", h.ca.of(t, "node1.example", nil), "", "no user has the name node1.example"},
-		{"another URI", h.ca.of(t, readerURI+"/", nil), "", "no user has the name " + readerURI + "/"},
-		{"no name", h.ca.of(t, "", nil), "", "the client certificate has no DNS name and no URI"},
-		{"expired", h.ca.of(t, readerURI, func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Minute) }), "",
+		{"a DNS name that no user has", h.ca.Of(t, "node1.example", nil), "", "no user has the name node1.example"},
+		{"another URI", h.ca.Of(t, readerURI+"/", nil), "", "no user has the name " + readerURI + "/"},
+		{"no name", h.ca.Of(t, "", nil), "", "the client certificate has no DNS name and no URI"},
+		{"expired", h.ca.Of(t, readerURI, func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Minute) }), "",
 			"certificate has expired or is not yet valid"},
-		{"future", h.ca.of(t, readerURI, func(c *x509.Certificate) { c.NotBefore = time.Now().Add(time.Minute) }), "",
+		{"future", h.ca.Of(t, readerURI, func(c *x509.Certificate) { c.NotBefore = time.Now().Add(time.Minute) }), "",
 			"certificate has expired or is not yet valid"},
-		{"foreign", other.of(t, readerURI, nil), "", "signed by unknown authority"},
-		{"foreign, of an authority that is sent", withChain(other.of(t, readerURI, nil), other), "", "signed by unknown authority"},
-		{"by a certificate that is no authority", withChain(between.of(t, readerURI, nil), between), "",
+		{"foreign", other.Of(t, readerURI, nil), "", "signed by unknown authority"},
+		{"foreign, of an authority that is sent", withChain(other.Of(t, readerURI, nil), other), "", "signed by unknown authority"},
+		{"by a certificate that is no authority", withChain(between.Of(t, readerURI, nil), between), "",
 			"signed by unknown authority"},
-		{"signs itself", h.ca.of(t, readerURI, func(c *x509.Certificate) { c.DNSNames = []string{"signs itself"} }), "",
+		{"signs itself", h.ca.Of(t, readerURI, func(c *x509.Certificate) { c.DNSNames = []string{userstest.SignsItself} }), "",
 			"signed by unknown authority"},
-		{"of a server", h.ca.of(t, readerURI, func(c *x509.Certificate) {
+		{"of a server", h.ca.Of(t, readerURI, func(c *x509.Certificate) {
 			c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
 		}), "", "incompatible key usage"},
 		{"without one", nil, "", "no client certificate, and no header Authorization"},
 		{"empty header", valid, "Authorization: ", ""},
 		{"empty header, without one", nil, "Authorization: ", "no client certificate"},
 		{"valid, wrong password", valid, basic("reader:wrong password"), "wrong user or password"},
-		{"expired, right password", h.ca.of(t, readerURI, func(c *x509.Certificate) {
+		{"expired, right password", h.ca.Of(t, readerURI, func(c *x509.Certificate) {
 			c.NotAfter = time.Now().Add(-time.Minute)
 		}), basic("reader:" + password), ""},
-		{"of two users", h.ca.of(t, readerURI, func(c *x509.Certificate) {
-			c.URIs = append(c.URIs, h.ca.of(t, "spiffe://cluster/admin", nil).Leaf.URIs...)
+		{"of two users", h.ca.Of(t, readerURI, func(c *x509.Certificate) {
+			c.URIs = append(c.URIs, h.ca.Of(t, "spiffe://cluster/admin", nil).Leaf.URIs...)
 		}), "", "names of the users reader and admin"},
 	} {
 		for _, http1 := range []bool{true, false} {
@@ -75,20 +76,20 @@ func TestClientCertificates(t *testing.T) {
 }
 
 // withChain is a certificate that is sent with that of the authority.
-func withChain(c *tls.Certificate, of *authority) *tls.Certificate {
-	c.Certificate = append(c.Certificate, of.certificate.Raw)
+func withChain(c *tls.Certificate, of *userstest.Authority) *tls.Certificate {
+	c.Certificate = append(c.Certificate, of.Certificate.Raw)
 	return c
 }
 
 // TestChain: a certificate between the authority and the client's is sent by the client.
 func TestChain(t *testing.T) {
 	h := listen(t, nil)
-	between := h.ca.of(t, "", func(c *x509.Certificate) {
+	between := h.ca.Of(t, "", func(c *x509.Certificate) {
 		c.IsCA, c.BasicConstraintsValid, c.KeyUsage = true, true, x509.KeyUsageCertSign
 		c.Subject.CommonName = "between"
 	})
-	issuer := &authority{certificate: between.Leaf, key: keyOf(t, between)}
-	c := issuer.of(t, readerURI, nil)
+	issuer := userstest.AuthorityOf(t, between)
+	c := issuer.Of(t, readerURI, nil)
 	if r := h.send("GET", "/v1/log-level", ask{certificate: c}); r.StatusCode != 401 {
 		t.Errorf("without the chain: %s", r.Status)
 	}
@@ -121,38 +122,38 @@ func TestCertificateEnds(t *testing.T) {
 		resp.Body.Close()
 		return resp.StatusCode
 	}
-	soon := h.ca.of(t, readerURI, func(c *x509.Certificate) { c.NotAfter = time.Now().Add(3 * time.Second) })
+	soon := h.ca.Of(t, readerURI, func(c *x509.Certificate) { c.NotAfter = time.Now().Add(3 * time.Second) })
 	client := h.client(ask{certificate: soon})
 	status(client) // 200, unless this host is very slow
 	h.eventually("the certificate has ended", func() bool { return status(client) == 401 })
 	if connections != 1 {
 		t.Errorf("%d connections", connections)
 	}
-	client = h.client(ask{certificate: h.ca.of(t, readerURI, nil)})
+	client = h.client(ask{certificate: h.ca.Of(t, readerURI, nil)})
 	if got := status(client); got != 200 {
 		t.Errorf("status %d before the authority goes", got)
 	}
-	next := newAuthority(t, "next")
+	next := userstest.NewAuthority(t, "next")
 	h.write("clients.crt", 0o644, []byte("no certificate"))
 	h.eventually("a file without a certificate is not used", func() bool {
 		return status(client) == 200 && strings.Contains(h.log.text(), "no certificate in PEM form")
 	})
-	h.write("clients.crt", 0o644, next.pem)
+	h.write("clients.crt", 0o644, next.PEM)
 	h.eventually("the authority has gone", func() bool { return status(client) == 401 })
-	if got := status(h.client(ask{certificate: next.of(t, readerURI, nil)})); got != 200 {
+	if got := status(h.client(ask{certificate: next.Of(t, readerURI, nil)})); got != 200 {
 		t.Errorf("status %d of the next authority", got)
 	}
 	if connections != 3 {
 		t.Errorf("%d connections", connections)
 	}
-	h.write("clients.crt", 0o644, append(next.pem, h.ca.pem...)) // while certificates are exchanged
+	h.write("clients.crt", 0o644, append(next.PEM, h.ca.PEM...)) // while certificates are exchanged
 	h.eventually("both are valid", func() bool { return status(client) == 200 })
 }
 
 // TestNoClientAuthority: where no certificate can be checked, it is none, and the reply says why.
 func TestNoClientAuthority(t *testing.T) {
 	h := listen(t, func(cfg *api.Config) { cfg.ClientCA = "" })
-	certificate := h.ca.of(t, readerURI, nil)
+	certificate := h.ca.Of(t, readerURI, nil)
 	if r := h.send("GET", "/v1/log-level", ask{certificate: certificate}); r.StatusCode != 401 ||
 		!strings.Contains(r.text, "api_client_ca_file") {
 		t.Errorf("%s %s", r.Status, r.text)
@@ -167,7 +168,7 @@ func TestNoClientAuthority(t *testing.T) {
 func TestUsersChange(t *testing.T) {
 	t.Parallel()
 	h := listen(t, nil)
-	certificate := h.ca.of(t, "spiffe://cluster/operator", nil)
+	certificate := h.ca.Of(t, "spiffe://cluster/operator", nil)
 	clients := map[string]ask{"password": as("operator"), "token": {header: []string{"Authorization: Bearer " + h.tokens["operator"]}},
 		"certificate": {certificate: certificate}}
 	for name, a := range clients {

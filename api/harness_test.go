@@ -3,20 +3,13 @@ package api_test
 import (
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/base64"
 	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"math/big"
 	"net/http"
 	"net/url"
 	"os"
@@ -33,6 +26,7 @@ import (
 	"ibsm/api/openapi/openapitest"
 	"ibsm/api/ufm"
 	"ibsm/api/users"
+	"ibsm/api/users/userstest"
 	"ibsm/ctl"
 	"ibsm/rights"
 )
@@ -78,9 +72,7 @@ func served(control *ctl.Server) []ctl.Route {
 }
 
 // password is that of each user.
-const password = "correct horse"
-
-var hashed = sync.OnceValues(func() (users.Password, error) { return users.NewPassword(password) })
+const password = userstest.Password
 
 // harness is a listener with a user of each role, over a control server without a manager. The users are named as
 // their roles, and their certificates have the name spiffe://cluster/ROLE.
@@ -89,9 +81,9 @@ type harness struct {
 	dir     string
 	server  *api.Server
 	control *ctl.Server
-	users   string            // their file
-	tokens  map[string]string // by user
-	ca      *authority        // of clients
+	users   string               // their file
+	tokens  map[string]string    // by user
+	ca      *userstest.Authority // of clients
 	audit   *audit.Log
 	log     *book
 	flags   uint8 // of the log, which requests change
@@ -112,28 +104,20 @@ func listen(t *testing.T, change func(*api.Config)) *harness {
 // prepare makes what a listener needs.
 func prepare(t *testing.T) *harness {
 	t.Helper()
-	h := &harness{T: t, dir: t.TempDir(), tokens: map[string]string{}, ca: newAuthority(t, "clients"), log: &book{}}
+	h := &harness{T: t, dir: t.TempDir(), tokens: map[string]string{}, ca: userstest.NewAuthority(t, "clients"), log: &book{}}
 	h.users = h.path("users.toml")
-	h.write("clients.crt", 0o644, h.ca.pem)
-	hash, err := hashed()
-	if err != nil {
-		t.Fatal(err)
-	}
-	h.changeUsers(func(s *users.Set) (*users.Set, error) {
+	h.write("clients.crt", 0o644, h.ca.PEM)
+	h.changeUsers(func(s *users.Set) (_ *users.Set, err error) {
 		for _, role := range rights.Roles() {
-			token, text, err := users.NewToken(time.Now(), 1, "")
-			if err != nil {
-				return nil, err
-			}
-			h.tokens[role.String()] = text
-			s, err = s.Add(users.Account{User: rights.User{Name: role.String(), Role: role}, Password: hash,
-				Tokens: []users.Token{token}, Certificates: []string{"spiffe://cluster/" + role.String()}})
-			if err != nil {
+			a, token := userstest.Account(t, rights.User{Name: role.String(), Role: role})
+			h.tokens[role.String()] = token
+			if s, err = s.Add(a); err != nil {
 				return nil, err
 			}
 		}
 		return s, nil
 	})
+	var err error
 	if h.audit, err = audit.Open(h.path("audit.log"), h.logger(), io.Discard); err != nil {
 		t.Fatal(err)
 	}
@@ -304,92 +288,6 @@ func (h *harness) send(method, path string, a ask) reply {
 		h.Errorf("%s %s: answered over %s", method, path, resp.Proto)
 	}
 	return reply{resp, string(text)}
-}
-
-// authority signs certificates.
-type authority struct {
-	certificate *x509.Certificate
-	key         *ecdsa.PrivateKey
-	pem         []byte
-}
-
-func newKey(t *testing.T) *ecdsa.PrivateKey {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key
-}
-
-func newAuthority(t *testing.T, name string) *authority {
-	t.Helper()
-	a := &authority{key: newKey(t)}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name},
-		NotBefore: time.Now().Add(-48 * time.Hour), NotAfter: time.Now().Add(48 * time.Hour), IsCA: true,
-		BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &a.key.PublicKey, a.key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if a.certificate, err = x509.ParseCertificate(der); err != nil {
-		t.Fatal(err)
-	}
-	a.pem = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	return a
-}
-
-// of makes a certificate of a client with a name. change may be nil.
-func (a *authority) of(t *testing.T, name string, change func(*x509.Certificate)) *tls.Certificate {
-	t.Helper()
-	template := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()),
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
-	if u, err := url.Parse(name); err == nil && u.Scheme != "" {
-		template.URIs = []*url.URL{u}
-	} else if name != "" {
-		template.DNSNames = []string{name}
-	}
-	if change != nil {
-		change(template)
-	}
-	key, parent := newKey(t), a.certificate
-	if slices.Contains(template.DNSNames, "signs itself") {
-		template.DNSNames, parent = nil, template
-	}
-	signer := a.key
-	if parent == template {
-		signer = key
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, signer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	leaf, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
-}
-
-// texts are a certificate and its key in PEM form.
-func texts(t *testing.T, c *tls.Certificate) (certificate, key []byte) {
-	t.Helper()
-	der, err := x509.MarshalPKCS8PrivateKey(c.PrivateKey)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Certificate[0]}),
-		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
-}
-
-func keyOf(t *testing.T, c *tls.Certificate) *ecdsa.PrivateKey {
-	t.Helper()
-	key, is := c.PrivateKey.(*ecdsa.PrivateKey)
-	if !is {
-		t.Fatalf("the key is a %T", c.PrivateKey)
-	}
-	return key
 }
 
 func (h *harness) keeper(path string) *users.Keeper { return users.NewKeeper(path, time.Now) }

@@ -15,9 +15,9 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"ibsm/api/users"
+	"ibsm/api/users/userstest"
 	"ibsm/ctl"
 	"ibsm/mad"
 	"ibsm/rights"
@@ -82,10 +82,6 @@ func startManager(t *testing.T) *manager {
 	for _, h := range list.Hosts {
 		m.guids = append(m.guids, h.Ports[0].GUID)
 	}
-	hash, err := hashed()
-	if err != nil {
-		t.Fatal(err)
-	}
 	m.changeUsers(func(s *users.Set) (*users.Set, error) {
 		if s, err = s.Delete("tenant"); err != nil {
 			return nil, err
@@ -95,14 +91,9 @@ func startManager(t *testing.T) *manager {
 			if err != nil {
 				return nil, err
 			}
-			a := users.Account{User: rights.User{Name: name, Role: rights.Tenant}, Password: hash,
-				Certificates: []string{"spiffe://cluster/" + name}}
-			a.Scope = rights.Scope{Keys: rights.Ranges[mad.PKey]{keys}, Hosts: []string{scope.first, scope.second}}
-			token, text, err := users.NewToken(time.Now(), 1, "")
-			if err != nil {
-				return nil, err
-			}
-			a.Tokens, m.tokens[name] = []users.Token{token}, text
+			a, token := userstest.Account(t, rights.User{Name: name, Role: rights.Tenant,
+				Scope: rights.Scope{Keys: rights.Ranges[mad.PKey]{keys}, Hosts: []string{scope.first, scope.second}}})
+			m.tokens[name] = token
 			for _, i := range map[string][]int{"0x100-0x1ff": {0, 1}, "0x200-0x2ff": {2, 3}}[scope.keys] {
 				of, err := rights.ParseGUIDs(m.guids[i])
 				if err != nil {
@@ -160,7 +151,7 @@ func (m *manager) ask(method, path, user, way, body string) reply {
 	if client == nil {
 		a := ask{http1: way == "token"}
 		if way == "certificate" {
-			a.certificate = m.ca.of(m.T, "spiffe://cluster/"+user, nil)
+			a.certificate = m.ca.Of(m.T, "spiffe://cluster/"+user, nil)
 		}
 		client = m.client(a)
 		m.clients[user+way] = client

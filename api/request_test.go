@@ -326,8 +326,8 @@ func TestForms(t *testing.T) {
 				"password": as(user), "bearer": {header: []string{"Authorization: Bearer " + token}},
 				"token as it is":     {header: []string{"Authorization: Basic " + token}},
 				"token as user":      {header: []string{basic(token + ":")}},
-				"certificate":        {certificate: h.ca.of(t, "spiffe://cluster/"+user, nil)},
-				"certificate, empty": {certificate: h.ca.of(t, "spiffe://cluster/"+user, nil), header: []string{"Authorization: "}},
+				"certificate":        {certificate: h.ca.Of(t, "spiffe://cluster/"+user, nil)},
+				"certificate, empty": {certificate: h.ca.Of(t, "spiffe://cluster/"+user, nil), header: []string{"Authorization: "}},
 			} {
 				a.http1 = http1
 				if r := h.send("GET", "/v1/log-level", a); r.StatusCode != read {

@@ -28,7 +28,7 @@ func TestBodiesWithoutEnd(t *testing.T) {
 				t.Error(err)
 				return 0
 			}
-			r.SetBasicAuth("admin", "admin")
+			r.Header.Set("Authorization", "Bearer "+b.token)
 			reply, err := transport.RoundTrip(r)
 			if err != nil {
 				return 0

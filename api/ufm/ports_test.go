@@ -37,7 +37,7 @@ func names(ports []ufm.Port) (all []string) {
 
 // TestPorts: ports of hosts and switches, with what they are cabled to.
 func TestPorts(t *testing.T) {
-	everyWay(t, func(b *bench) {
+	everyWayNICo(t, func(b *bench) {
 		all := get[[]ufm.Port](b, "resources/ports")
 		const ports = 3*(3/2+3) + 3 // of three switches, and of the hosts
 		if len(all) != ports {
@@ -130,7 +130,7 @@ func TestPages(t *testing.T) {
 
 // TestSystemsAndLinks: hosts with all their adapters, switches, and cables.
 func TestSystemsAndLinks(t *testing.T) {
-	everyWay(t, func(b *bench) {
+	everyWayNICo(t, func(b *bench) {
 		list := func(query string) string {
 			var all []string
 			for _, s := range get[[]ufm.System](b, "resources/systems"+query) {
@@ -254,7 +254,7 @@ func TestTenantSees(t *testing.T) {
 
 // TestHosts: hosts are members by name, and are listed as their ports.
 func TestHosts(t *testing.T) {
-	everyWay(t, func(b *bench) {
+	everyWayNICo(t, func(b *bench) {
 		b.ok("POST resources/pkeys/hosts", `{"hosts_names": "gpu-01, gpu-02,gpu-01", "pkey": "0x2fb", "index0": true, "ip_over_ib": true}`)
 		if got := b.Members(0x2fb); got != "gpu-01=full indx0, gpu-02=full indx0" {
 			b.Errorf("members %s", got)
@@ -397,7 +397,7 @@ func TestTokens(t *testing.T) {
 		t.Helper()
 		b.do("POST app/tokens", "")
 		r := b.client.Send(t, &ufmtest.Exchange{Name: kind, Method: "POST", Path: "/ufmRest/app/tokens/revoke", Body: body,
-			Header: [][2]string{{"Host", "ufm"}, {"Authorization", "Bearer x"}, {"Content-Type", kind},
+			Header: [][2]string{{"Host", "ufm"}, {"Authorization", "of the bench"}, {"Content-Type", kind},
 				{"Content-Length", fmt.Sprint(len(body))}}})
 		if r.Status != 200 || len(all) != 0 {
 			t.Errorf("%s: status %d, %s; tokens %v", kind, r.Status, r.Body, all)

@@ -1,6 +1,7 @@
 package ufm_test
 
 import (
+	"crypto/tls"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -9,6 +10,7 @@ import (
 
 	"ibsm/api/ufm"
 	"ibsm/api/ufm/ufmtest"
+	"ibsm/api/users/userstest"
 	"ibsm/mad"
 	"ibsm/rights"
 )
@@ -24,19 +26,9 @@ func list(key string, guids ...string) string {
 	return fmt.Sprintf(`{"pkey": %q, "guids": ["%s"]}`, key, strings.Join(guids, `", "`))
 }
 
-// everyWay runs a test of a bench over HTTP/1.1 and HTTP/2.
-func everyWay(t *testing.T, test func(b *bench)) {
-	t.Helper()
-	both(t, func(t *testing.T, http2 bool) {
-		b := nico(t)
-		b.client.HTTP2 = http2
-		test(b)
-	})
-}
-
 // TestPKeyForms: P_Keys are taken in every form that programs write, and answered in one.
 func TestPKeyForms(t *testing.T) {
-	everyWay(t, func(b *bench) {
+	everyWayNICo(t, func(b *bench) {
 		for _, form := range []string{"0x2FB", "0x02fb", "763", "0x82fb", "0X02FB", "0x00000002fb"} {
 			b.ok("POST resources/pkeys", list(form, vf1))
 			b.gets("resources/pkeys/"+form, `{"partition": "api_pkey_0x2fb", "ip_over_ib": true}`)
@@ -60,7 +52,7 @@ func TestPKeyForms(t *testing.T) {
 
 // TestGUIDForms: likewise GUIDs.
 func TestGUIDForms(t *testing.T) {
-	everyWay(t, func(b *bench) {
+	everyWayNICo(t, func(b *bench) {
 		for _, form := range []string{"02000000000000AB", "0x02000000000000ab", "02:00:00:00:00:00:00:ab",
 			"0200:0000:0000:00ab", "0x2000000000000AB"} {
 			b.ok("POST resources/pkeys", list("0x2fb", form, form, "02000000000000ab"))
@@ -87,7 +79,7 @@ func TestGUIDForms(t *testing.T) {
 
 // TestFlagsAndPaths: flags in every form that programs send, and paths with and without what means nothing in them.
 func TestFlagsAndPaths(t *testing.T) {
-	everyWay(t, func(b *bench) {
+	everyWayNICo(t, func(b *bench) {
 		b.ok("POST resources/pkeys", list("0x2fb", vf1))
 		const detailed = `{"0x7fff": {"partition": "management", "ip_over_ib": true, "membership": "limited", "index0": false`
 		for _, value := range []string{"true", "True", "TRUE", "1"} {
@@ -121,7 +113,7 @@ func TestFlagsAndPaths(t *testing.T) {
 
 // TestPost: POST adds, changes what is said of members, and does all of it or nothing.
 func TestPost(t *testing.T) {
-	everyWay(t, func(b *bench) {
+	everyWayNICo(t, func(b *bench) {
 		b.ok("POST resources/pkeys", list("0x2fb", vf1))
 		before := b.Changes()
 		b.ok("POST resources/pkeys/", list("0x2fb", vf1))
@@ -174,7 +166,7 @@ func TestPost(t *testing.T) {
 
 // TestEmpty: what POST made goes with its last member, and what add made stays.
 func TestEmpty(t *testing.T) {
-	everyWay(t, func(b *bench) {
+	everyWayNICo(t, func(b *bench) {
 		b.ok("POST resources/pkeys", list("0x2fb", vf1, vf2))
 		b.ok("POST actions/remove_guids_from_pkey", list("0x2fb", vf1))
 		b.gets("resources/pkeys/0x2fb", `{"partition": "api_pkey_0x2fb", "ip_over_ib": true}`)
@@ -208,7 +200,7 @@ func TestEmpty(t *testing.T) {
 
 // TestPut: PUT replaces members.
 func TestPut(t *testing.T) {
-	everyWay(t, func(b *bench) {
+	everyWayNICo(t, func(b *bench) {
 		b.ok("PUT resources/pkeys", `{"pkey": "0x2fb", "guids": [], "memberships": [], "ip_over_ib": true}`)
 		b.gets("resources/pkeys/0x2fb", "{}")
 		b.ok("PUT resources/pkeys/", `{"pkey": "0x2fb", "guids": ["0x1", "0x2"], "memberships": ["full", "limited"]}`)
@@ -233,7 +225,7 @@ func TestPut(t *testing.T) {
 
 // TestUnknown: what is not there.
 func TestUnknown(t *testing.T) {
-	everyWay(t, func(b *bench) {
+	everyWayNICo(t, func(b *bench) {
 		b.gets("resources/pkeys/0x2fb", "{}")
 		b.gets("resources/pkeys/0x2fb?guids_data=true&qos_conf=true", "{}")
 		b.fails("DELETE resources/pkeys/0x2fb", "", 404, "no partition with P_Key 0x2fb")
@@ -253,9 +245,11 @@ func TestUnknown(t *testing.T) {
 }
 
 // TestDefaultPartition: it is always listed, and nothing changes it.
-func TestDefaultPartition(t *testing.T) {
+func TestDefaultPartition(t *testing.T) { everyWay(t, testDefaultPartition) }
+
+func testDefaultPartition(t *testing.T, reach func(*bench) *bench) {
 	membership := func(t *testing.T, file, want string, ipoib bool) *bench {
-		b := serve(t, ufmtest.New(t, ufmtest.NICoSubnet(t), file), admin, ufm.Config{})
+		b := reach(serve(t, ufmtest.New(t, ufmtest.NICoSubnet(t), file), admin, ufm.Config{}))
 		b.gets("resources/pkeys/0x7fff?guids_data=true", fmt.Sprintf(
 			`{"partition": "management", "ip_over_ib": %t, "membership": %q, "index0": false, "guids": []}`, ipoib, want))
 		b.gets("resources/pkeys/0xffff", fmt.Sprintf(`{"partition": "management", "ip_over_ib": %t}`, ipoib))
@@ -276,9 +270,9 @@ func TestDefaultPartition(t *testing.T) {
 	membership(t, "Default=0x7fff: ALL=limited, SELF=full;", "limited", false).ok("POST resources/pkeys", list("0x7fff", vf1))
 	membership(t, "Default=0x7fff: ALL=both;", "full", false)
 	membership(t, "A=0x10: ALL;", "limited", false) // by the default partition under each file
-	b := serve(t, ufmtest.New(t, ufmtest.NICoSubnet(t), "Default=0x7fff: ALL=full;"), &rights.User{Name: "t",
+	b := reach(serve(t, ufmtest.New(t, ufmtest.NICoSubnet(t), "Default=0x7fff: ALL=full;"), &rights.User{Name: "t",
 		Role: rights.Tenant, Scope: rights.Scope{Keys: rights.Ranges[mad.PKey]{{1, 2}},
-			GUIDs: rights.Ranges[mad.GUID]{{1, 9}}}}, ufm.Config{})
+			GUIDs: rights.Ranges[mad.GUID]{{1, 9}}}}, ufm.Config{}))
 	b.gets("resources/pkeys", `["0x7fff"]`)
 	b.ok("POST resources/pkeys", list("0x7fff", "0x9"))
 	b.fails("POST resources/pkeys", list("0x7fff", "0xa"), 403, "not among the GUIDs")
@@ -287,7 +281,7 @@ func TestDefaultPartition(t *testing.T) {
 // TestFilePartitions: those of the file are listed with the ports that have them, and changes have status 409 with the
 // place.
 func TestFilePartitions(t *testing.T) {
-	everyWay(t, func(b *bench) {
+	everyWayNICo(t, func(b *bench) {
 		const storage = `{"partition": "storage", "ip_over_ib": true, "guids": [` +
 			`{"guid": "b83fd20300485b2e", "membership": "full", "index0": false}, ` +
 			`{"guid": "b83fd20300485b2f", "membership": "limited", "index0": false}, ` +
@@ -313,7 +307,7 @@ func TestFilePartitions(t *testing.T) {
 
 // TestStatuses: methods, sizes, content types, and a standby.
 func TestStatuses(t *testing.T) {
-	everyWay(t, func(b *bench) {
+	everyWayNICo(t, func(b *bench) {
 		r := b.client.Do(b.T, "POST", "/ufmRest/resources/pkeys/0x2fb", "{}")
 		if r.Status != 405 || r.Header.Get("Allow") != "GET, DELETE" {
 			b.Errorf("status %d, Allow %q", r.Status, r.Header.Get("Allow"))
@@ -321,7 +315,7 @@ func TestStatuses(t *testing.T) {
 		e := &ufmtest.Exchange{Name: "form", Method: "POST", Path: "/ufmRest/resources/pkeys", Body: list("0x2fb", vf1)}
 		for _, kind := range []string{"application/x-www-form-urlencoded", "text/plain", "", "application/json;charset=utf-8",
 			"nonsense"} {
-			e.Header = [][2]string{{"Host", "ufm"}, {"Authorization", "Bearer x"}, {"Content-Type", kind},
+			e.Header = [][2]string{{"Host", "ufm"}, {"Authorization", "of the bench"}, {"Content-Type", kind},
 				{"Content-Length", fmt.Sprint(len(e.Body))}}
 			if r := b.client.Send(b.T, e); r.Status != 200 {
 				b.Errorf("Content-Type %q: status %d, %s", kind, r.Status, r.Body)
@@ -351,7 +345,7 @@ func TestStatuses(t *testing.T) {
 
 // TestQoS: what was PUT is answered, and no value that programs do not know.
 func TestQoS(t *testing.T) {
-	everyWay(t, func(b *bench) {
+	everyWayNICo(t, func(b *bench) {
 		b.ok("POST resources/pkeys", list("0x2fb", vf1))
 		conf := func(mtu, sl int, rate string) {
 			b.Helper()
@@ -384,18 +378,19 @@ func TestQoS(t *testing.T) {
 
 // TestKeysAreHidden: no key is answered, but defaults are.
 func TestKeysAreHidden(t *testing.T) {
-	b := serve(t, ufmtest.New(t, ufmtest.NICoSubnet(t), ufmtest.NICoFile), admin, ufm.Config{SMConf: func() ufm.SMConf {
-		return ufm.SMConf{SubnetPrefix: 0xfec0000000000001}
-	}})
-	b.gets("app/smconf", `{"subnet_prefix": "0xfec0000000000001", "m_key": "0x0", "sm_key": "0x1", "sa_key": "0x1", `+
-		`"m_key_per_port": false}`)
-	nico(t).gets("app/smconf", `{"subnet_prefix": "0xfe80000000000000", "m_key": "hidden", "sm_key": "hidden", `+
-		`"sa_key": "hidden", "m_key_per_port": true}`)
+	everyWay(t, func(t *testing.T, reach func(*bench) *bench) {
+		b := reach(serve(t, ufmtest.New(t, ufmtest.NICoSubnet(t), ufmtest.NICoFile), admin, ufm.Config{
+			SMConf: func() ufm.SMConf { return ufm.SMConf{SubnetPrefix: 0xfec0000000000001} }}))
+		b.gets("app/smconf", `{"subnet_prefix": "0xfec0000000000001", "m_key": "0x0", "sm_key": "0x1", "sa_key": "0x1", `+
+			`"m_key_per_port": false}`)
+		reach(nico(t)).gets("app/smconf", `{"subnet_prefix": "0xfe80000000000000", "m_key": "hidden", `+
+			`"sm_key": "hidden", "sa_key": "hidden", "m_key_per_port": true}`)
+	})
 }
 
 // TestCloudx: OpenStack's driver gives up at status 501.
 func TestCloudx(t *testing.T) {
-	everyWay(t, func(b *bench) {
+	everyWayNICo(t, func(b *bench) {
 		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete} {
 			for _, path := range []string{"cloudx/Network", "cloudx/Port/7/"} {
 				b.fails(method+" "+path, "{}", 501, "resources/pkeys")
@@ -404,9 +399,52 @@ func TestCloudx(t *testing.T) {
 	})
 }
 
+// TestCredentials: what is no user's has status 401 and says how to do it, whatever the form; a password takes
+// precedence over a certificate.
+func TestCredentials(t *testing.T) {
+	both(t, func(t *testing.T, http2 bool) {
+		b := nico(t)
+		b.client.HTTP2 = http2
+		foreign := userstest.NewAuthority(t, "clients").Of(t, userstest.CertificateName(b.user), nil)
+		for _, c := range []struct {
+			what, header string
+			certificate  *tls.Certificate
+			status       int
+		}{
+			{"certificate", "", b.certificate, 200},
+			{"no certificate", "", nil, 401},
+			{"certificate of another authority", "", foreign, 401},
+			{"certificate of nobody", "", b.ca.Of(t, "spiffe://cluster/nobody", nil), 401},
+			{"password", basic(b.user, userstest.Password), nil, 200},
+			{"password of another authority's certificate", basic(b.user, userstest.Password), foreign, 200},
+			{"wrong password", basic(b.user, "wrong horse"), nil, 401},
+			{"wrong password, certificate", basic(b.user, "wrong horse"), b.certificate, 401},
+			{"wrong user", basic("nobody", userstest.Password), nil, 401},
+			{"token", "Bearer " + b.token, nil, 200},
+			{"wrong token", "Bearer " + b.token + "A", nil, 401},
+			{"wrong token, certificate", "Basic ibsm_x", b.certificate, 401},
+			{"token as password", basic(b.user, b.token), nil, 401},
+			{"another scheme", "Negotiate YWJj", b.certificate, 401},
+		} {
+			b.client.Credential = func(string) string { return c.header }
+			b.client.TLS = &tls.Config{InsecureSkipVerify: true}
+			if c.certificate != nil {
+				b.client.TLS.Certificates = []tls.Certificate{*c.certificate}
+			}
+			b.client.Close()
+			r := b.client.Do(t, "GET", "/ufmRest/app/ufm_version", "")
+			asks := strings.HasPrefix(r.Header.Get("WWW-Authenticate"), "Basic ")
+			if err := r.Sound(); err != nil || r.Status != c.status || asks != (c.status == 401) {
+				t.Errorf("%s: status %d, %s, %v, WWW-Authenticate %q", c.what, r.Status, r.Body, err,
+					r.Header.Get("WWW-Authenticate"))
+			}
+		}
+	})
+}
+
 // TestConfigManager: its order of requests, in which a partition is made without members and must be there at once.
 func TestConfigManager(t *testing.T) {
-	everyWay(t, func(b *bench) {
+	everyWayNICo(t, func(b *bench) {
 		b.gets("resources/pkeys", `["0x7fff", "0x10"]`)
 		b.ok("POST resources/pkeys/add", `{"pkey":"0x0005","ip_over_ib":true}`)
 		b.gets("resources/pkeys/0x5", `{"partition": "api_pkey_0x5", "ip_over_ib": true}`)
@@ -422,35 +460,47 @@ func TestConfigManager(t *testing.T) {
 	})
 }
 
-// TestReadYourWrites: what was acknowledged shows at once, a thousand times.
+// TestReadYourWrites: what was acknowledged shows at once, a thousand times, and over the network.
 func TestReadYourWrites(t *testing.T) {
-	b := ufmtest.New(t, ufmtest.NICoSubnet(t), ufmtest.NICoFile)
-	h := ufmtest.Handler(b, admin)
-	send := func(method, path, body string) string {
-		r := httptest.NewRequest(method, "/ufmRest/"+path, strings.NewReader(body))
+	each := func(t *testing.T, times int, send func(request, body string) string) {
+		send("POST resources/pkeys", list("0x2fb", vf2))
+		for i := range times {
+			guid := fmt.Sprintf("02000000000%05x", 0x100+i)
+			send("POST resources/pkeys", list("0x2fb", guid))
+			if reply := send("GET resources/pkeys?guids_data=true", ""); !strings.Contains(reply, guid) {
+				t.Fatalf("%s is not listed: %s", guid, reply)
+			}
+			send("POST actions/remove_guids_from_pkey", list("0x2fb", guid))
+			if reply := send("GET resources/pkeys?guids_data=true", ""); strings.Contains(reply, guid) {
+				t.Fatalf("%s is still listed: %s", guid, reply)
+			}
+		}
+	}
+	h := ufmtest.Handler(ufmtest.New(t, ufmtest.NICoSubnet(t), ufmtest.NICoFile), admin)
+	each(t, 1000, func(request, body string) string {
+		method, path, _ := strings.Cut(request, " ")
 		w := httptest.NewRecorder()
-		if h.ServeHTTP(w, r); w.Code != 200 {
-			t.Fatalf("%s %s: status %d, %s", method, path, w.Code, w.Body)
+		if h.ServeHTTP(w, httptest.NewRequest(method, "/ufmRest/"+path, strings.NewReader(body))); w.Code != 200 {
+			t.Fatalf("%s: status %d, %s", request, w.Code, w.Body)
 		}
 		return w.Body.String()
-	}
-	send("POST", "resources/pkeys", list("0x2fb", vf2))
-	for i := range 1000 {
-		guid := fmt.Sprintf("02000000000%05x", 0x100+i)
-		send("POST", "resources/pkeys", list("0x2fb", guid))
-		if reply := send("GET", "resources/pkeys?guids_data=true", ""); !strings.Contains(reply, guid) {
-			t.Fatalf("%s is not listed: %s", guid, reply)
-		}
-		send("POST", "actions/remove_guids_from_pkey", list("0x2fb", guid))
-		if reply := send("GET", "resources/pkeys?guids_data=true", ""); strings.Contains(reply, guid) {
-			t.Fatalf("%s is still listed: %s", guid, reply)
-		}
-	}
+	})
+	everyWayNICo(t, func(b *bench) {
+		each(b.T, 5, func(request, body string) string {
+			status, reply := b.do(request, body)
+			if status != 200 {
+				b.Fatalf("%s: status %d, %s", request, status, reply)
+			}
+			return reply
+		})
+	})
 }
 
 // TestLargePartition: a partition of 5,000 members is listed whole, each GUID with 16 digits, and so is one of 95,000.
 func TestLargePartition(t *testing.T) {
-	everyWay(t, func(b *bench) {
+	both(t, func(t *testing.T, http2 bool) {
+		b := nico(t)
+		b.client.HTTP2 = http2
 		var guids []string
 		for i := range 5000 {
 			guids = append(guids, fmt.Sprintf("%016x", 0x0200000000000000+i+1))

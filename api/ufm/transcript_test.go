@@ -10,10 +10,8 @@ import (
 
 // TestNICo: the infra controller gets the replies of its transcript, byte for byte.
 func TestNICo(t *testing.T) {
-	both(t, func(t *testing.T, http2 bool) {
-		b := serve(t, ufmtest.New(t, ufmtest.NICoSubnet(t), ufmtest.NICoFile), admin, ufm.Config{})
-		b.client.HTTP2 = http2
-		b.client.Credential = func(header string) string { return "Bearer x" } // of the one user there is
+	everyWay(t, func(t *testing.T, reach func(*bench) *bench) {
+		b := reach(serve(t, ufmtest.New(t, ufmtest.NICoSubnet(t), ufmtest.NICoFile), admin, ufm.Config{}))
 		sent := 0
 		for _, e := range ufmtest.NICo(t) {
 			compare := (*ufmtest.Reply).Is
@@ -28,7 +26,7 @@ func TestNICo(t *testing.T) {
 			if err := compare(r, e); err != nil {
 				t.Errorf("%s: %v", e.Name, err)
 			}
-			if proto := map[bool]string{false: "HTTP/1.1", true: "HTTP/2.0"}[http2]; r.Proto != proto {
+			if proto := map[bool]string{false: "HTTP/1.1", true: "HTTP/2.0"}[b.client.HTTP2]; r.Proto != proto {
 				t.Errorf("%s: %s, want %s", e.Name, r.Proto, proto)
 			}
 		}
@@ -51,9 +49,9 @@ func TestIBKubernetes(t *testing.T) {
 	}
 	replies := []string{`{"ufm_release_version": "6.23.1-6"}`, "{}", members("0200000000000001", "02000000000000ab"), "{}",
 		members("02000000000000ab"), "{}"}
-	both(t, func(t *testing.T, http2 bool) {
-		b := serve(t, ufmtest.New(t, ufmtest.NICoSubnet(t), "Default=0x7fff, ipoib: ALL=full;\n"), admin, ufm.Config{})
-		b.client.HTTP2 = http2
+	everyWay(t, func(t *testing.T, reach func(*bench) *bench) {
+		b := reach(serve(t, ufmtest.New(t, ufmtest.NICoSubnet(t), "Default=0x7fff, ipoib: ALL=full;\n"), admin,
+			ufm.Config{}))
 		all := ufmtest.IBKubernetes(t)
 		if len(all) != len(replies) {
 			t.Fatalf("%d requests", len(all))

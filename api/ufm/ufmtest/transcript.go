@@ -135,6 +135,14 @@ func (c *Client) credential(header [2]string) string {
 	return header[1]
 }
 
+// Close ends connections: the next request has one with the TLS that is set by then.
+func (c *Client) Close() {
+	if c.client != nil {
+		c.client.CloseIdleConnections()
+		c.client = nil
+	}
+}
+
 // timeout is how long a reply may take: programs give up after ten seconds.
 const timeout = 10 * time.Second
 
