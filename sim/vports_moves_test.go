@@ -93,17 +93,34 @@ func TestFunctionsStay(t *testing.T) {
 				t.Fatalf("%d functions are ACTIVE", len(before))
 			}
 			look = b.neverLost(host(b.net, 1), before)
-			for name, next := range map[string]func() *watched{
-				"with its store": func() *watched { return b.addKept(firstHost(b.net), cfg, disk) },
-				"without":        func() *watched { return b.add(firstHost(b.net), cfg) },
-				"at another":     func() *watched { return b.add(host(b.net, 2), cfg) },
+			ignoring := cfg
+			ignoring.Sweep.Settings.VPorts.Mode = vports.Ignore
+			for _, manager := range []struct {
+				name   string
+				begin  func() *watched
+				ignore bool
+			}{
+				{"with its store", func() *watched { return b.addKept(firstHost(b.net), cfg, disk) }, false},
+				{"without", func() *watched { return b.add(firstHost(b.net), cfg) }, false},
+				{"at another", func() *watched { return b.add(host(b.net, 2), cfg) }, false},
+				{"without virt_enabled", func() *watched { return b.add(host(b.net, 2), ignoring) }, true},
+				{"at the first, with its store, without virt_enabled",
+					func() *watched { return b.addKept(firstHost(b.net), ignoring, disk) }, true},
+				{"with its store, and virt_enabled again",
+					func() *watched { return b.addKept(firstHost(b.net), cfg, disk) }, false},
 			} {
 				b.World.Kill(b.m.Manager)
-				b.m = next()
-				b.pass(settling)
-				b.mustShow()
+				if b.m = manager.begin(); manager.ignore {
+					look = nil               // it knows of no LIDs of functions
+					b.pass(10 * time.Minute) // longer than a port that does not answer keeps its LID
+				} else {
+					b.pass(settling)
+					b.mustShow()
+					b.mustReachFunctions()
+					look = b.neverLost(host(b.net, 1), before)
+				}
 				if after := b.held(); !maps.Equal(before, after) {
-					t.Errorf("a manager %s: functions hold %v, before %v", name, after, before)
+					t.Errorf("a manager %s: functions hold %v, before %v", manager.name, after, before)
 				}
 			}
 			b.mustBeWhole(b.m)
@@ -125,7 +142,7 @@ func TestFunctionMoves(t *testing.T) {
 							look(s)
 						}
 					}})
-				cfg := virtualConfig(vports.Enable)
+				cfg := virtualSAConfig()
 				cfg.Sweep.Partitions = sweep.Partitions{Policy: b.tenantsByFunction()}
 				b.start(cfg)
 				from, to := fabric.VPort{At: host(b.net, 3), Index: 2}, fabric.VPort{At: host(b.net, 6), Index: 3}
@@ -135,6 +152,12 @@ func TestFunctionMoves(t *testing.T) {
 				before := b.held()
 				others := maps.Clone(before)
 				delete(others, guid)
+				want := map[mad.GUID][3]int{}
+				for _, v := range []fabric.VPort{from, {At: host(b.net, 1), Index: 1}, {At: to.At}} {
+					b.joinAs(v, clientGroup(0))
+					b.offerAs(v)
+					want[b.Fabric.VPortGID(v).GUID()] = [3]int{1, 1, 1}
+				}
 				look = b.neverLost(host(b.net, 1), others)
 				leave := func() { b.Fabric.SetFunctionGUID(from, 0, 0) }
 				come := func() { b.Fabric.SetFunctionGUID(to, guid, guid|1<<48) }
@@ -165,6 +188,10 @@ func TestFunctionMoves(t *testing.T) {
 					t.Error("it is not found where it came")
 				}
 				b.mustReachFunctions()
+				b.mustBeRegistered("after it has moved", want)
+				if got := b.hears(host(b.net, 1), clientGroup(0)); !slices.Equal(got, []net.End{to.At}) {
+					t.Errorf("a packet for the group reaches %v", got)
+				}
 				for _, f := range b.m.View.Findings {
 					t.Errorf("a finding: %v", f.String())
 				}
@@ -266,5 +293,52 @@ func TestFunctionsAfterTheirPartitions(t *testing.T) {
 			b.mustReachFunctions()
 			b.mustBeWhole(b.m)
 		})
+	}
+}
+
+// A manager that knows nothing of functions gives the LID of one to a port that comes. The next one that does gives the
+// function another LID, and leaves the port its own.
+func TestFunctionLIDTaken(t *testing.T) {
+	b := newFunctions(t, "fattree:k=4,levels=2", fabric.VPorts{Functions: 3, OwnLIDs: true}, fabric.Config{})
+	late := host(b.net, 7)
+	b.Fabric.LinkDown(late)
+	cfg := virtualConfig(vports.Enable)
+	b.start(cfg)
+	before := b.held()
+	b.World.Kill(b.m.Manager)
+	ignoring := virtualConfig(vports.Ignore)
+	b.m = b.add(host(b.net, 2), ignoring)
+	b.pass(settling)
+	b.Fabric.LinkUp(late)
+	b.pass(settling)
+	pi := b.Fabric.PortInfo(late)
+	taken := pi.LID()
+	var of mad.GUID
+	for guid, h := range before {
+		if h.lid == taken {
+			of = guid
+		}
+	}
+	if of == 0 {
+		t.Fatalf("the port that came has LID %v, which no function has", taken)
+	}
+	b.World.Kill(b.m.Manager)
+	b.m = b.add(firstHost(b.net), cfg)
+	b.pass(settling)
+	b.mustAllBe(smp.PortActive)
+	b.mustShow()
+	b.mustReachFunctions()
+	b.mustBeWhole(b.m)
+	if pi = b.Fabric.PortInfo(late); pi.LID() != taken {
+		t.Errorf("the port has LID %v, had %v", pi.LID(), taken)
+	}
+	after := b.held()
+	for guid, h := range before {
+		if now := after[guid]; now != h && guid != of {
+			t.Errorf("function %v holds %v, held %v", guid, now, h)
+		}
+	}
+	if after[of].lid == taken {
+		t.Errorf("function %v keeps LID %v of the port", of, taken)
 	}
 }
