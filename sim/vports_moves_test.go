@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -30,7 +31,9 @@ func (b *functions) held() map[mad.GUID]held {
 	all := map[mad.GUID]held{}
 	for at := range b.functions() {
 		if info := b.Fabric.VPortInfo(at); info.VPortState() == smp.PortActive {
-			all[info.PortGUID()] = held{b.Fabric.VPortLID(at), fmt.Sprint(b.Fabric.VPortPKeys(at))}
+			keys := slices.DeleteFunc(b.Fabric.VPortPKeys(at), func(k mad.PKey) bool { return k == 0 })
+			slices.Sort(keys) // whose places may be others
+			all[info.PortGUID()] = held{b.Fabric.VPortLID(at), fmt.Sprint(keys)}
 		}
 	}
 	return all
@@ -341,4 +344,146 @@ func TestFunctionLIDTaken(t *testing.T) {
 	if after[of].lid == taken {
 		t.Errorf("function %v keeps LID %v of the port", of, taken)
 	}
+}
+
+// Functions move between hosts at random, before, at once and after they leave, also together, while masters are killed
+// and standbys take over: each that is up has its LID, P_Keys, memberships, services and subscriptions, and packets
+// between all others never miss.
+func TestFunctionsMoveAround(t *testing.T) {
+	for _, seed := range seeds(t) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			defer repeat(t, seed)
+			moveAround(t, seed)
+		})
+	}
+}
+
+func moveAround(t *testing.T, seed uint64) {
+	rng := rand.New(rand.NewPCG(seed, 58))
+	var look func(fabric.Set)
+	own := rng.IntN(2) == 0
+	b := newFunctions(t, "fattree:k=4,levels=2", fabric.VPorts{Functions: 3, OwnLIDs: own}, fabric.Config{
+		Seed: seed, OnSet: func(s fabric.Set) {
+			if look != nil {
+				look(s)
+			}
+		}})
+	all := slices.Collect(b.functions())
+	for _, at := range all { // two of three have a GUID
+		if at.Index == 3 {
+			b.Fabric.SetFunctionGUID(at, 0, 0)
+		}
+	}
+	cfg := virtualSAConfig()
+	cfg.Sweep.Partitions = sweep.Partitions{Policy: b.tenantsByFunction()}
+	masters := []net.End{host(b.net, 0), host(b.net, 2)}
+	cfg.Elect.Priority = 15
+	b.m = b.addKept(masters[0], cfg, sim.NewDisk(time.Millisecond))
+	b.pass(10 * time.Second)
+	cfg.Elect.Priority--
+	standby := b.addKept(masters[1], cfg, sim.NewDisk(time.Millisecond))
+	t.Cleanup(func() { b.m.dump() })
+	b.pass(settling)
+	want := map[mad.GUID][3]int{}
+	for _, at := range all {
+		if b.state(at) == smp.PortActive && rng.IntN(2) == 0 {
+			b.joinAs(at, clientGroup(0))
+			b.offerAs(at)
+			want[functionGUID(at)] = [3]int{1, 1, 1}
+		}
+	}
+	b.pass(time.Second)
+	before := b.held()
+	free := func() (list []fabric.VPort) {
+		for _, at := range all {
+			if b.Fabric.VPortGID(at).GUID() == 0 {
+				list = append(list, at)
+			}
+		}
+		return list
+	}
+	taken := func() (list []fabric.VPort) {
+		for _, at := range all {
+			if b.state(at) == smp.PortActive {
+				list = append(list, at)
+			}
+		}
+		return list
+	}
+	for range 12 {
+		others := b.held()
+		moves := map[fabric.VPort]fabric.VPort{}
+		sources, targets := taken(), free()
+		for range 1 + rng.IntN(2) {
+			i, j := rng.IntN(len(sources)), rng.IntN(len(targets))
+			if sources[i].At == targets[j].At {
+				continue
+			}
+			moves[sources[i]] = targets[j]
+			delete(others, b.Fabric.VPortGID(sources[i]).GUID())
+			sources, targets = slices.Delete(sources, i, i+1), slices.Delete(targets, j, j+1)
+		}
+		look = b.neverLost(host(b.net, 1), others)
+		kind, gap := rng.IntN(3), time.Duration(rng.IntN(5000))*time.Millisecond
+		guids := map[fabric.VPort]mad.GUID{}
+		from := slices.SortedFunc(maps.Keys(moves), func(x, y fabric.VPort) int {
+			return cmp.Or(cmp.Compare(x.At.Node, y.At.Node), cmp.Compare(x.Index, y.Index))
+		})
+		for _, at := range from {
+			guids[at] = b.Fabric.VPortGID(at).GUID()
+			switch kind {
+			case 0:
+				b.Fabric.SetFunctionGUID(at, 0, 0)
+			case 1:
+				b.Fabric.MoveFunctionGUID(at, moves[at])
+			default:
+				b.Fabric.SetFunctionGUID(moves[at], guids[at], guids[at]|1<<48)
+			}
+		}
+		b.pass(gap)
+		takeover := rng.IntN(4) == 0
+		if takeover { // the standby takes over meanwhile, and another one follows it
+			b.World.Kill(b.m.Manager)
+			masters[0], masters[1] = masters[1], masters[0]
+			b.m = standby
+			if !b.Run(b.Fabric.Now()+settling, func() bool { return b.m.View != nil }) {
+				t.Fatal("the standby does not take over")
+			}
+			cfg.Elect.Priority--
+			standby = b.addKept(masters[1], cfg, sim.NewDisk(time.Millisecond))
+		}
+		for _, at := range from {
+			switch kind {
+			case 0:
+				b.Fabric.SetFunctionGUID(moves[at], guids[at], guids[at]|1<<48)
+			case 2:
+				b.Fabric.SetFunctionGUID(at, 0, 0)
+			}
+		}
+		b.pass(20 * time.Second)
+		look = nil
+		after := b.held()
+		for guid, was := range ordered(before) {
+			is, up := after[guid]
+			if !up || is.keys != was.keys || own && is.lid != was.lid {
+				t.Fatalf("%v: function %v holds %v, is ACTIVE: %t, held %v", b.Fabric.Now(), guid, is, up, was)
+			}
+		}
+		b.mustShow()
+		if takeover { // the new master cannot know whether they restarted, and asks their clients to register again
+			for _, at := range from {
+				if members, _, _ := b.registered(guids[at]); members < want[guids[at]][0] {
+					b.joinAs(moves[at], clientGroup(0))
+					b.offerAs(moves[at])
+				}
+			}
+		}
+		b.mustBeRegistered(b.Fabric.Now().String(), want)
+		b.mustReachFunctions()
+	}
+	b.pass(2 * time.Minute)
+	for _, f := range b.m.View.Findings {
+		t.Errorf("a finding: %v", f.String())
+	}
+	b.mustBeWhole(b.m)
 }
