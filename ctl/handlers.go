@@ -44,9 +44,12 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, l List) error {
 	filter := Filter{Type: query.Get("type"), Node: query.Get("node"), State: query.Get("state"),
 		Group: query.Get("group"), Name: query.Get("name"), Routes: routes, Absent: absent}
 	var rows iter.Seq[any]
-	if l == Hosts {
+	switch l {
+	case Hosts:
 		rows, err = s.hosts(r, sub, &filter)
-	} else {
+	case VPorts:
+		rows, err = s.vPorts(r, sub, &filter)
+	default:
 		rows, err = sub.Rows(l, filter)
 	}
 	if err != nil {

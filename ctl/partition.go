@@ -126,6 +126,8 @@ type MemberPort struct {
 	Host string `json:"host,omitempty"`
 	Desc string `json:"desc"`
 	Num  uint8  `json:"num"`
+	// VPort is the index of the vPort behind the port whose GUID it is; nil where it is the port itself.
+	VPort *uint16 `json:"vport,omitempty"`
 	// State and Why are those of one of several ports; "" where it is the only one: then they are the member's.
 	State string `json:"state,omitempty"`
 	Why   string `json:"why,omitempty"`

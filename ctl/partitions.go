@@ -26,6 +26,8 @@ type PKey struct {
 	Partition string `json:"partition,omitempty"` // its name, if a file defines it
 	Checked   string `json:"checked"`             // enforcement by the switch port: in, out, both or off
 	Stopped   bool   `json:"stopped,omitempty"`   // the switch port drops packets with it, from the port or to it
+	// VPort is the index of the vPort behind port Num whose entry it is; nil where it is the port's.
+	VPort *uint16 `json:"vport,omitempty"`
 }
 
 // Why is the line of the partition file in force that decides whether a port is in a
@@ -69,6 +71,8 @@ type PKeyChange struct {
 	Index int    `json:"index"`
 	From  string `json:"from,omitempty"` // "" for none
 	To    string `json:"to,omitempty"`
+	// VPort is the index of the vPort behind port Num whose entry it is; nil where it is the port's.
+	VPort *uint16 `json:"vport,omitempty"`
 }
 
 const partitionPlan = "/v1/partitions/plan"

@@ -82,6 +82,7 @@ type PathAnswer struct {
 	Gbps     float64 `json:"gbps,omitempty"`
 	LifeTime uint8   `json:"life_time"` // 4.096 us x 2^n
 	PKey     string  `json:"pkey,omitempty"`
+	HopLimit uint8   `json:"hop_limit,omitempty"` // above 0 hosts send a GRH
 	// Rule and Level are those of the policy, and Position that of the rule, or of the default level.
 	// They are empty without a policy.
 	Rule     string `json:"rule,omitempty"` // its description, or its conditions; "" for the default level

@@ -16,6 +16,7 @@ import (
 // those that only an admin may.
 const (
 	tenantRoutes = `GET /v1/hosts
+GET /v1/vports
 GET /v1/partition
 GET /v1/partition/{name}
 PUT /v1/partition/{name}

@@ -91,6 +91,8 @@ func (s *Server) listRoutes() (all []Route) {
 			[]Param{{Name: "name", Text: "a host, or a pattern such as node[001-100]"},
 				{Name: "rail", Text: "the number of a rail: its ports alone", Many: true},
 				{Name: "device", Text: "an adapter, or a pattern such as mlx5_[0-7]: its ports alone", Many: true}}},
+		{VPorts, VPort{}, rights.ReadOwn, "virtual functions of adapters, with what keeps them down",
+			[]Param{{Name: "name", Text: "a host, a pattern such as node[001-100], or a GUID"}, paramState}},
 	} {
 		all = append(all, Route{Method: "GET", Path: "/v1/" + string(l.list), Right: l.right, Does: "lists " + l.does,
 			Params: l.params, Reply: listOf(l.list, l.of).after(listHead{}),

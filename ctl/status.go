@@ -163,7 +163,8 @@ type SubnetStatus struct {
 	Missing    int            `json:"missing"` // unresponsive nodes, whose routes are kept for some sweeps
 	Links      int            `json:"links"`
 	LIDs       int            `json:"lids"`
-	Ports      map[string]int `json:"ports"` // physical ports by state
+	Ports      map[string]int `json:"ports"`            // physical ports by state
+	VPorts     map[string]int `json:"vports,omitempty"` // by state
 	// Findings are how many problems the last heavy sweep found, by kind, in the words of ibsmctl why.
 	Findings map[string]int `json:"findings,omitempty"`
 }

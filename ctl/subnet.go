@@ -17,10 +17,10 @@ type Subnet interface {
 	// Rows returns the rows of a list that match the filter, as pointers to the type of
 	// the list.
 	Rows(l List, f Filter) (iter.Seq[any], error)
-	// Path follows the forwarding tables between two ports, each given by LID, GUID, GID
+	// Path follows the forwarding tables between two ports or vPorts, each given by LID, GUID, GID
 	// or NodeDescription.
 	Path(from, to string) (*Path, error)
-	// Why returns the line of the partition file that decides whether a port, given as for
+	// Why returns the line of the partition file that decides whether a port or vPort, given as for
 	// Path, is in a partition.
 	Why(port, partition string) (*Why, error)
 	// Diagnose explains why a port, or each port of a node, is not Active; for two ports why
@@ -77,7 +77,7 @@ type Filter struct {
 	Node  string // node GUID or NodeDescription
 	State string // port state
 	Group string // MGID, of Members; name, of PortGroups
-	Name  string // name or pattern, of Hosts
+	Name  string // name or pattern, of Hosts and VPorts; or a GUID
 	// Rails and Devices select ports of Hosts: those of one of the rails, and of an adapter whose name is one of
 	// Devices or matches one. Both are at most MaxChosen long.
 	Rails   []int
@@ -148,6 +148,8 @@ type End struct {
 	Type string  `json:"type"`
 	Port uint8   `json:"port"`
 	LID  mad.LID `json:"lid"` // of the port, or of its switch
+	// VPort is the GUID of the vPort behind the port that is meant, whose LID is LID; "" for the port itself.
+	VPort string `json:"vport,omitempty"`
 }
 
 // Link is a link; each is listed once.
@@ -180,7 +182,9 @@ type Path struct {
 	Links   int     `json:"links"`
 	Gbps    float64 `json:"gbps"` // nominal rate of the slowest link; 0 without one
 	MTU     int     `json:"mtu"`  // bytes; the smallest on the route
-	Hops    []Hop   `json:"hops"` // from the first port's node to the last
+	// GRH says that packets need one to arrive at the vPort.
+	GRH  bool  `json:"grh,omitempty"`
+	Hops []Hop `json:"hops"` // from the first port's node to the last
 }
 
 // Hop is a node on a route. In is 0 at the first node, Out is 0 at the last one; for a

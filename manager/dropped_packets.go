@@ -62,24 +62,24 @@ func droppedPackets(n *smp.Notice, v *view.View) (row DroppedPackets, ok bool) {
 		return row, false
 	}
 	row.Trap = n.TrapNumber()
-	var sender mad.GID
+	var sender, receiver mad.GID
 	var from mad.LID
 	at := topo.PortIdx(topo.None)
 	switch row.Trap {
 	case smp.TrapBadPKey, smp.TrapBadQKey:
 		d := n.BadKey()
-		row.Key, from, row.ToLID, sender = d.Key(), d.LID1(), d.LID2(), d.GID1()
+		row.Key, from, row.ToLID, sender, receiver = d.Key(), d.LID1(), d.LID2(), d.GID1(), d.GID2()
 		at = portOf(v, n.IssuerLID())
 	case smp.TrapSwitchBadPKey:
 		d := n.SwitchBadPKey()
-		row.Key, from, row.ToLID, sender = uint32(d.PKey()), d.LID1(), d.LID2(), d.GID1()
+		row.Key, from, row.ToLID, sender, receiver = uint32(d.PKey()), d.LID1(), d.LID2(), d.GID1(), d.GID2()
 		if p := portOf(v, d.SwitchLID()); p != topo.None && d.PortNum() <= v.Topo.Nodes[v.Topo.Ports[p].Node].NumPorts {
 			at = v.Topo.Port(v.Topo.Ports[p].Node, d.PortNum())
 		}
 	}
 	if isOfVPorts(n) && (row.Trap == smp.TrapVPortBadPKey || row.Trap == smp.TrapVPortBadQKey) {
 		d := n.VPortBadKey()
-		row.Key, from, row.ToLID, sender = d.Key(), d.LID1(), d.LID2(), d.GID1()
+		row.Key, from, row.ToLID, sender, receiver = d.Key(), d.LID1(), d.LID2(), d.GID1(), d.GID2()
 		row.Trap, at = badKeyTrap(row.Trap), portOf(v, n.IssuerLID())
 	}
 	if at == topo.None {
@@ -91,12 +91,20 @@ func droppedPackets(n *smp.Notice, v *view.View) (row DroppedPackets, ok bool) {
 		p = v.Topo.FindPort(sender.GUID())
 	}
 	if p != topo.None {
-		row.From = v.Topo.Ports[p].GUID
+		row.From = guidAt(v, p, sender.GUID())
 	}
 	if p = portBehind(v, row.ToLID); p != topo.None {
-		row.To = v.Topo.Ports[p].GUID
+		row.To = guidAt(v, p, receiver.GUID())
 	}
 	return row, true
+}
+
+// guidAt is the GUID of a port, or the one that is given if it is of a vPort behind it.
+func guidAt(v *view.View, p topo.PortIdx, guid mad.GUID) mad.GUID {
+	if e := v.Topo.FindEnd(guid); e != topo.None && e != p && v.Topo.Physical(e) == p {
+		return v.Topo.EndGUID(e)
+	}
+	return v.Topo.Ports[p].GUID
 }
 
 // seconds is the time of day of a moment of this manager's clock, in seconds since 1970.

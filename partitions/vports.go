@@ -74,10 +74,10 @@ func (c *compiler) withRange(m *Member, ports []member) []member {
 	return ports
 }
 
-// vPort decides the table of a vPort.
+// vPort decides the table of a vPort whose table is known, and its size.
 func (c *compiler) vPort(v topo.VPortIdx) {
 	p := c.t.VPorts.At(v)
-	if p.PKeys == nil || !c.hasTable(p) {
+	if p.PKeys == nil || p.PKeyTableSize() == 0 || !c.hasTable(p) {
 		return
 	}
 	m := c.memberOf(v)

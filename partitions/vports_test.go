@@ -120,6 +120,11 @@ func TestVPortTables(t *testing.T) {
 	if len(out.Overflows) != 1 || !strings.Contains(out.Explain(out.Overflows[0], l.Topo), "vPort 2, 0x0000000000300009,") {
 		t.Errorf("a vPort with one entry and two keys: %+v", out.Overflows)
 	}
+	l.VPorts.At(l.FindVPort(f3)).PartitionCap = 0 // it says so now
+	if out = Compile(l.parse("Default=0x7fff : ALL=full ;\none=1 : ALL_VCAS=full ;"), Settings{}, l.Topo, nil); l.wants(out,
+		f3) != nil {
+		t.Error("a table is wanted of which the size is not known")
+	}
 	l.VPorts.At(l.FindVPort(f1)).PKeys = nil
 	l.VPorts.At(l.FindVPort(f2)).PKeys = topo.NewPKeyTable(nil)
 	if out = Compile(l.parse("Default=0x7fff : ALL=full ;"), Settings{}, l.Topo, nil); l.wants(out, f1) != nil {
@@ -131,5 +136,29 @@ func TestVPortTables(t *testing.T) {
 	}
 	if got := l.wants(out, f3); got != nil {
 		t.Errorf("without a policy a table with a key gets %v", got)
+	}
+}
+
+// What decides about a vPort is the last member that names it: by its GUID, a range, or as one of all vPorts.
+func TestWhyVPort(t *testing.T) {
+	l := newLab(t)
+	l.addVPorts()
+	policy := l.parse("Default=0x7fff : ALL=full ;\none=1 : ALL_VCAS=limited, 0x300001=full, 0x300003-0x300005=full ;\n" +
+		"two=2 : ALL_CAS=full, H2=full ;")
+	for _, c := range []struct {
+		guid mad.GUID
+		key  mad.PKey
+		want string // of the member
+	}{
+		{f1, 1, "0x0000000000300001=full"}, {f2, 1, "ALL_VCAS=limited"},
+		{f3, 1, "0x0000000000300003-0x0000000000300005=full"}, {f1, 2, ""}, {f1, DefaultKey, "ALL=full"},
+	} {
+		m, got := policy.Why(l.Topo, l.EndOf(l.FindVPort(c.guid)), c.key), ""
+		if m != nil {
+			got = m.String()
+		}
+		if got != c.want {
+			t.Errorf("%v in %v: %q, want %q", c.guid, c.key, got, c.want)
+		}
 	}
 }

@@ -18,8 +18,9 @@ func newHosts(a *asker) *cobra.Command {
 		Args: cli.Args(0, 1), Long: `
 Lists the ports of channel adapters by host: device, LID, state, rail, unit, block, leaf and port
 GUID. A host is the adapters whose NodeDescriptions begin with its name, as in partitions.conf. With
-NAME it lists that host, or the hosts of a pattern such as node[001-100] or rack1-*. With --rail and
---device it lists only the ports of these rails and adapters, and the blocks that they make.
+NAME it lists that host, the hosts of a pattern such as node[001-100] or rack1-*, or the host of a
+GUID: of a port, an adapter, or a vPort (virtual function). With --rail and --device it lists only
+the ports of these rails and adapters, and the blocks that they make.
 
 A host is marked ambiguous if two nodes have the same NodeDescription: partitions then leave out all
 hosts of that name. Such adapters, and those without a name, are of one host if they have the same

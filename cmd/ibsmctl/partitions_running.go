@@ -260,7 +260,11 @@ func (c *partitionsCommand) showRunning(ctx context.Context) error {
 		if k.Stopped {
 			k.Checked += ", drops it"
 		}
-		t.add(k.Port, fmt.Sprint(k.Num), fmt.Sprint(k.Index), k.PKey, k.Member, k.Checked,
+		num := fmt.Sprint(k.Num)
+		if k.VPort != nil {
+			num += fmt.Sprintf(" vPort %d", *k.VPort)
+		}
+		t.add(k.Port, num, fmt.Sprint(k.Index), k.PKey, k.Member, k.Checked,
 			printable(cmp.Or(k.Partition, "-")), printable(c.names.of(k.Port, k.Desc)))
 		return nil
 	})

@@ -18,7 +18,8 @@ func newPath(a *asker) *cobra.Command {
 	return &cobra.Command{Use: "path [OPTION]... FROM TO", Short: "the route from one port to another, hop by hop",
 		Args: cli.Args(2, 2), RunE: a.asking(a.path), ValidArgsFunction: a.completeNodes(2), Long: `
 Follows the forwarding tables from one port to another. FROM and TO are a LID (17 or 0x11),
-a GUID of a port or node (0x and more than four digits), a GID, a node name, or NODE:PORT.
+a GUID of a port, vPort (virtual function) or node (0x and more than four digits), a GID, a node
+name, or NODE:PORT.
 The exit status is 1 if the route does not reach TO.`}
 }
 
@@ -79,7 +80,11 @@ func (a *asker) printPath(p *ctl.Path, stdout io.Writer) error {
 	if lanes || p.SL != 0 {
 		sl = fmt.Sprintf(", SL %d", p.SL)
 	}
-	_, err := fmt.Fprintf(stdout, "%s to LID %d, %g Gb/s, MTU %d%s\n", plural.Of(p.Links, "link"), p.DLID, p.Gbps,
-		p.MTU, sl)
+	grh := ""
+	if p.GRH {
+		grh = ", with a GRH to " + p.To.VPort
+	}
+	_, err := fmt.Fprintf(stdout, "%s to LID %d%s, %g Gb/s, MTU %d%s\n", plural.Of(p.Links, "link"), p.DLID, grh,
+		p.Gbps, p.MTU, sl)
 	return err
 }

@@ -137,6 +137,9 @@ func statusText(st *ctl.Status, now time.Time) string {
 		line("nodes", "%s, %s, %s%s", plural.Of(s.Switches, "switch"), plural.Of(s.CAs, "CA"),
 			plural.Of(s.Routers, "router"), missing(s.Missing))
 		line("ports", "%s; %s, %s", states(s.Ports), plural.Of(s.Links, "link"), plural.Of(s.LIDs, "LID"))
+		if len(s.VPorts) > 0 {
+			line("vPorts", "%s", states(s.VPorts))
+		}
 	}
 	sweepLines(line, st.Sweep, now)
 	for i, m := range st.SMs {

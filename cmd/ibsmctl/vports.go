@@ -5,24 +5,75 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"ibsm/cmd/cli"
+	"ibsm/ctl"
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/vports"
 )
 
 func newVPorts(a *asker) *cobra.Command {
-	c := &cobra.Command{Use: "vports VERB", Short: "virtual functions of adapters", Long: `
-Finds out how an adapter addresses its virtual functions: probe asks one, and changes nothing.`}
-	c.AddCommand(newVPortsProbe(a))
+	state := ""
+	c := &cobra.Command{Use: "vports [OPTION]... [NAME|GUID]", Short: "virtual functions of adapters, and what keeps them down",
+		Args: cli.Args(0, 1), Long: `
+Lists the vPorts of adapters, which are their virtual functions: host, device, index, GUID, LID,
+state, P_Keys, and why one is not Active. A LID in parentheses is that of the port or of another
+vPort: packets for the vPort need a GRH. With NAME it lists those of a host, or of the hosts of a
+pattern such as node[001-100]; with GUID the one that has it, or those behind a port or an adapter.
+The vPort of a physical function is listed only if it is not as its port is.
+
+Functions come up with the setting virt_enabled 2: see docs/virtual.md. Probe finds out how an
+adapter addresses them, and changes nothing.`, Example: `  ibsmctl vports
+  ibsmctl vports --state Down node7
+  ibsmctl vports 0x0200000000000001
+`}
+	c.Flags().StringVar(&state, "state", "", "only vPorts in `STATE` Down, Initialize, Armed or Active")
+	cli.Words(c, "state", portStates...)
+	c.RunE = a.asking(func(ctx context.Context, args []string, stdout io.Writer) (err error) {
+		if state != "" {
+			if state, err = oneOf("--state", state, portStates); err != nil {
+				return err
+			}
+		}
+		name := ""
+		if len(args) > 0 {
+			name = args[0]
+		}
+		return a.vPorts(ctx, query("name", name, "state", state), stdout)
+	})
+	c.AddCommand(onHost(newVPortsProbe(a), "a port"))
 	return c
 }
+
+// vPorts lists vPorts, one in each line.
+func (a *asker) vPorts(ctx context.Context, q url.Values, stdout io.Writer) error {
+	t := &table{columns: []column{{head: "HOST", yields: true}, {head: "DEVICE", yields: true},
+		{head: "VPORT", right: true}, {head: "GUID"}, {head: "LID", right: true}, {head: "STATE"}, {head: "P_KEYS"},
+		{head: "WHY", yields: true}}}
+	return rows(ctx, a, "/v1/"+string(ctl.VPorts), q, stdout, t, func(v *ctl.VPort) {
+		at := lid(v.LID)
+		if v.Shared && at != "" {
+			at = "(" + at + ")"
+		}
+		keys := v.PKeys[:min(len(v.PKeys), maxKeysShown)]
+		if more := len(v.PKeys) - len(keys); more > 0 {
+			keys = append(slices.Clone(keys), fmt.Sprintf("and %d more", more))
+		}
+		t.add(printable(v.Host), printable(v.Device), strconv.Itoa(int(v.Index)), v.GUID, at, v.State,
+			strings.Join(keys, " "), printable(v.Reason))
+	})
+}
+
+// maxKeysShown is how many P_Keys of a vPort a line has.
+const maxKeysShown = 4
 
 func newVPortsProbe(a *asker) *cobra.Command {
 	c := &cobra.Command{Use: "probe PORT [OPTION]...", Short: "find out how an adapter addresses its virtual functions",

@@ -40,8 +40,9 @@ If a QoS policy is in force, or an option is given, it also shows the PathRecord
 would get for OTHER: SL, MTU, rate and P_Key, and the policy rule that applies, with its line.
 The options are fields of the request. With --json only the path is printed then.
 
-PORT is a LID (17 or 0x11), a GUID of a port or node (0x and more than four digits), a GID,
-a node name, which stands for all its ports, or NODE:PORT.
+PORT is a LID (17 or 0x11), a GUID of a port, vPort or node (0x and more than four digits), a
+GID, a node name, which stands for all its ports, or NODE:PORT. A vPort is a virtual function:
+ibsmctl vports lists them.
 The exit status does not depend on the diagnosis: it is 0. With --server and several profiles it
 shows a block for each subnet; the exit status is 1 if one does not answer, or none has PORT.`}
 	f := cmd.Flags()
@@ -235,6 +236,9 @@ func (a *asker) portText(e *ctl.End) string {
 	}
 	if e.Port != 0 {
 		text += fmt.Sprintf(" port %d", e.Port)
+	}
+	if e.VPort != "" {
+		text += " vPort " + e.VPort
 	}
 	return text
 }

@@ -368,6 +368,10 @@ func (s sink) subnet(st *ctl.SubnetStatus) {
 	for state := smp.PortDown; state <= smp.PortActiveDefer; state++ {
 		ports(float64(st.Ports[state.String()]), state.String())
 	}
+	vPorts := s.gauge("ibsm_vports", "vPorts, those of virtual functions, by state.", "state")
+	for state := smp.PortDown; state <= smp.PortActive; state++ {
+		vPorts(float64(st.VPorts[state.String()]), state.String())
+	}
 	findings := s.gauge("ibsm_findings",
 		"Problems found by the last heavy sweep, by kind, as in ibsmctl why: docs/messages.md explains them.", "kind")
 	for _, name := range finding.Names() {

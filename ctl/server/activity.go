@@ -72,7 +72,7 @@ func (s *subnet) whose(port mad.GUID) (guid, desc string) {
 	if s == nil {
 		return "", ""
 	}
-	p := s.view.Topo.FindPort(port)
+	p := s.portBehind(port)
 	if p == topo.None {
 		return "", ""
 	}

@@ -130,14 +130,16 @@ func (s *subnet) claimed(host string) string {
 	return host
 }
 
-// memberPorts are the ports that a member is now.
-func (s *subnet) memberPorts(k *registry.MemberKey) (ports []topo.PortIdx) {
+// memberPorts are the ports that a member is now, or the vPort.
+func (s *subnet) memberPorts(k *registry.MemberKey) (ports []topo.EndIdx) {
 	if k.Host != "" {
 		ports, _ = s.hostIndex().Find(k.Host)
 		return ports
 	}
 	if p := s.view.Topo.FindPort(k.Port); p != topo.None {
 		ports = []topo.PortIdx{p}
+	} else if v := s.view.Topo.FindVPort(k.Port); v != topo.None {
+		ports = []topo.EndIdx{s.view.Topo.EndOf(v)}
 	}
 	return ports
 }
@@ -164,11 +166,11 @@ func (s *subnet) strict(state *registry.State, done *callers.Done) error {
 				Text: fmt.Sprintf("strict: no host named %q has been seen", c.Host)}
 		}
 		for _, p := range ports {
-			port := &s.view.Topo.Ports[p]
-			size := s.view.Topo.Nodes[port.Node].PKeyTableSize(port.Num)
-			if s.keysWith(state, p, &c.PartitionMember, newer) > size {
+			size := s.tableSize(p)
+			if size > 0 && s.keysWith(state, p, &c.PartitionMember, newer) > size {
 				return &callers.Refusal{Kind: callers.Conflict, Field: "members",
-					Text: fmt.Sprintf("strict: the P_Key table of port %v is full: it has %d entries", port.GUID, size)}
+					Text: fmt.Sprintf("strict: the P_Key table of port %v is full: it has %d entries",
+						s.view.Topo.EndGUID(p), size)}
 			}
 		}
 	}
@@ -183,10 +185,30 @@ func (s *subnet) policyNumber() uint64 {
 	return 0
 }
 
-// keysWith is how many entries the table of a port needs if it becomes a member.
-func (s *subnet) keysWith(state *registry.State, p topo.PortIdx, m *registry.PartitionMember, newer []mad.PKey) int {
-	port := &s.view.Topo.Ports[p]
-	table := s.view.Partitions.Table(s.view.Topo, p)
+// tableSize is how many P_Keys a port or vPort has room for; 0 where that is not known.
+func (s *subnet) tableSize(e topo.EndIdx) int {
+	if v := s.view.Topo.VPortOf(e); v != topo.None {
+		return s.view.Topo.VPorts.At(v).PKeyTableSize()
+	}
+	port := &s.view.Topo.Ports[e]
+	return s.view.Topo.Nodes[port.Node].PKeyTableSize(port.Num)
+}
+
+// tableOf is the P_Key table that a port or vPort has, or is about to have.
+func (s *subnet) tableOf(e topo.EndIdx) *topo.PKeyTable {
+	v := s.view.Topo.VPortOf(e)
+	if v == topo.None {
+		return s.view.Partitions.Table(s.view.Topo, e)
+	}
+	if want := s.vPortTables(); want != nil && want[v] != nil {
+		return want[v]
+	}
+	return s.view.Topo.EndPKeys(e)
+}
+
+// keysWith is how many entries the table of a port or vPort needs if it becomes a member.
+func (s *subnet) keysWith(state *registry.State, p topo.EndIdx, m *registry.PartitionMember, newer []mad.PKey) int {
+	table := s.tableOf(p)
 	n := 1
 	if partitions.Membership(m.Membership) == partitions.Both && s.view.Partitions != nil &&
 		s.view.Partitions.Settings.AllowBoth {
@@ -197,10 +219,16 @@ func (s *subnet) keysWith(state *registry.State, p topo.PortIdx, m *registry.Par
 			n++
 		}
 	}
-	host := ctl.HostName(s.view.Topo.Nodes[port.Node].Desc.String())
+	host := ""
+	if s.view.Topo.VPortOf(p) == topo.None { // the name of its host says nothing of a vPort
+		host = ctl.HostName(s.view.Topo.Nodes[s.view.Topo.Ports[p].Node].Desc.String())
+	}
 	for _, key := range newer {
-		_, byGUID := state.PartitionMember(registry.MemberKey{Key: key, Port: port.GUID})
-		_, byHost := state.PartitionMember(registry.MemberKey{Key: key, Host: host})
+		_, byGUID := state.PartitionMember(registry.MemberKey{Key: key, Port: s.view.Topo.EndGUID(p)})
+		byHost := false
+		if host != "" {
+			_, byHost = state.PartitionMember(registry.MemberKey{Key: key, Host: host})
+		}
 		if _, has := table.Find(key); (byGUID || byHost) && !has {
 			n++
 		}

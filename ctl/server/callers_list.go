@@ -20,8 +20,8 @@ type partitionLister struct {
 	*subnet // nil where the subnet is not known
 	state   *registry.State
 	facts   callers.Facts
-	members bool                        // are shown
-	holders map[mad.PKey][]topo.PortIdx // by P_Key of the file: ports that have it, or will
+	members bool                       // are shown
+	holders map[mad.PKey][]topo.EndIdx // by P_Key of the file: ports and vPorts that have it, or will
 }
 
 func (d *Server) partitionLister(members bool) (*partitionLister, error) {
@@ -42,9 +42,9 @@ func newPartitionLister(s *subnet, state *registry.State, file *partitions.Polic
 		return l
 	}
 	l.facts.Tables, l.facts.Topo, l.facts.Hosts = l.view.Partitions, l.view.Topo, l.hostIndex
-	l.holders = map[mad.PKey][]topo.PortIdx{}
-	for _, p := range l.view.Topo.EndPorts {
-		for _, k := range l.view.Partitions.Table(l.view.Topo, p).Keys() {
+	l.holders = map[mad.PKey][]topo.EndIdx{}
+	for _, p := range l.view.Topo.Ends() {
+		for _, k := range l.tableOf(p).Keys() {
 			// the two keys of a partition are one port
 			if ports := l.holders[k.Base()]; k.Valid() && (len(ports) == 0 || ports[len(ports)-1] != p) {
 				l.holders[k.Base()] = append(ports, p)
@@ -112,10 +112,13 @@ func (l *partitionLister) membersOf(rows []callers.Row) []ctl.PartitionMember {
 	return all
 }
 
-func (l *partitionLister) memberPort(p topo.PortIdx) ctl.MemberPort {
-	port := &l.view.Topo.Ports[p]
-	desc := l.view.Topo.Nodes[port.Node].Desc.String()
-	return ctl.MemberPort{GUID: port.GUID.String(), Host: ctl.HostName(desc), Desc: desc, Num: port.Num}
+func (l *partitionLister) memberPort(e topo.EndIdx) ctl.MemberPort {
+	t := l.view.Topo
+	port := &t.Ports[t.Physical(e)]
+	desc := t.Nodes[port.Node].Desc.String()
+	m := ctl.MemberPort{GUID: t.EndGUID(e).String(), Host: ctl.HostName(desc), Desc: desc, Num: port.Num}
+	m.VPort = indexOf(t, e)
+	return m
 }
 
 // ofFile describes a partition of the file.
@@ -151,9 +154,9 @@ func (l *partitionLister) ofFile(p *partitions.Partition) *ctl.Partition {
 	return out
 }
 
-// holder is a port that is a member of a partition of the file.
-func (l *partitionLister) holder(p topo.PortIdx, key mad.PKey) ctl.PartitionMember {
-	port, wanted := &l.view.Topo.Ports[p], l.view.Partitions.Table(l.view.Topo, p)
+// holder is a port or vPort that is a member of a partition of the file.
+func (l *partitionLister) holder(p topo.EndIdx, key mad.PKey) ctl.PartitionMember {
+	held, wanted := l.view.Topo.EndPKeys(p), l.tableOf(p)
 	full, limited := wanted.Has(key|mad.FullMember), wanted.Has(key)
 	membership := partitions.Full
 	if limited {
@@ -163,10 +166,10 @@ func (l *partitionLister) holder(p topo.PortIdx, key mad.PKey) ctl.PartitionMemb
 		}
 	}
 	state, why := callers.Applied, ""
-	if full && !port.PKeys.Has(key|mad.FullMember) || limited && !port.PKeys.Has(key) {
+	if full && !held.Has(key|mad.FullMember) || limited && !held.Has(key) {
 		state, why = callers.Pending, "the port does not have the P_Key yet"
 	}
-	return ctl.PartitionMember{GUID: port.GUID.String(), Membership: membership.String(),
+	return ctl.PartitionMember{GUID: l.view.Topo.EndGUID(p).String(), Membership: membership.String(),
 		Index0: wanted.Key(0).Base() == key, State: state.String(), Why: why,
 		Ports: []ctl.MemberPort{l.memberPort(p)}}
 }
@@ -178,7 +181,7 @@ type partitionFilter struct {
 	name    string
 	key     mad.PKey               // 0 for any
 	members [][]registry.MemberKey // the partition has one of each
-	ports   [][]topo.PortIdx       // likewise one of the file
+	ports   [][]topo.EndIdx        // likewise one of the file
 }
 
 // filter is the filter of a query.
@@ -205,13 +208,13 @@ func (l *partitionLister) filter(q *ctl.PartitionQuery) (*partitionFilter, error
 
 // member selects partitions with a port, or with a host or one of its ports.
 func (f *partitionFilter) member(k registry.MemberKey) {
-	keys, ports := []registry.MemberKey{k}, []topo.PortIdx(nil)
+	keys, ports := []registry.MemberKey{k}, []topo.EndIdx(nil)
 	if f.subnet != nil {
 		ports = f.memberPorts(&k)
 		for _, p := range ports {
-			port := &f.view.Topo.Ports[p]
-			keys = append(keys, registry.MemberKey{Port: port.GUID})
-			if host := ctl.HostName(f.view.Topo.Nodes[port.Node].Desc.String()); k.Host == "" {
+			keys = append(keys, registry.MemberKey{Port: f.view.Topo.EndGUID(p)})
+			if k.Host == "" && f.view.Topo.VPortOf(p) == topo.None { // of a vPort its host's name says nothing
+				host := ctl.HostName(f.view.Topo.Nodes[f.view.Topo.Ports[p].Node].Desc.String())
 				keys = append(keys, registry.MemberKey{Host: host})
 			}
 		}

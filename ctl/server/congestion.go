@@ -105,7 +105,7 @@ func (d *Server) waitingOn(k perf.Key) (e congestion.Event, ok bool) {
 // congested is the remark that a port on the route between two others waits.
 func (d *doctor) congested(from, to topo.PortIdx) []ctl.Reason {
 	t := d.view.Topo
-	for _, h := range d.walk(from, to, d.view.LIDs.Base[to]).path.Hops {
+	for _, h := range d.walk(from, to, d.lidOf(to)).path.Hops {
 		guid, err := mad.ParseGUID(h.Node)
 		k := perf.Key{Node: guid, Port: h.Out}
 		p := k.In(t)

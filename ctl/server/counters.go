@@ -96,12 +96,14 @@ func (d *Server) CounterTotals(ctx context.Context, wanted func(mad.GUID) bool) 
 }
 
 // chosen are the ports of a text, nil for all.
-func (c *counted) chosen(port string) (map[perf.Key]bool, error) {
+func (c *counted) chosen(port string) (_ map[perf.Key]bool, err error) {
 	if port == "" {
 		return nil, nil
 	}
-	ports, err := c.subnet.findPorts(port)
-	if err != nil {
+	var ports []topo.PortIdx
+	if v := c.subnet.vPortNamed(port); v != topo.None { // the counters are those of its port
+		ports = []topo.PortIdx{c.subnet.view.Topo.Physical(v)}
+	} else if ports, err = c.subnet.findPorts(port); err != nil {
 		return nil, err
 	}
 	t, keys := c.subnet.view.Topo, map[perf.Key]bool{}

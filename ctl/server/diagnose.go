@@ -59,6 +59,9 @@ func (s *subnet) Diagnose(port, other string) (iter.Seq[*ctl.Diagnosis], error) 
 	if port == "" {
 		return d.all, nil
 	}
+	if v := d.vPortNamed(port); v != topo.None && other == "" {
+		return slices.Values(d.vPortDiagnoses(v)), nil
+	}
 	ports, gone, err := d.find(port)
 	if err != nil || gone != nil {
 		return one(gone), err
@@ -84,8 +87,11 @@ func (s *subnet) Diagnose(port, other string) (iter.Seq[*ctl.Diagnosis], error) 
 	return one(d.pair(from, to)), nil
 }
 
-// find is findPorts; for an absent node or port it returns its diagnosis.
-func (d *doctor) find(name string) (ports []topo.PortIdx, gone *ctl.Diagnosis, err error) {
+// find is findPorts, or the vPort that a text identifies; for an absent node or port it returns its diagnosis.
+func (d *doctor) find(name string) (ports []topo.EndIdx, gone *ctl.Diagnosis, err error) {
+	if v := d.vPortNamed(name); v != topo.None {
+		return []topo.EndIdx{v}, nil, nil
+	}
 	ports, err = d.findPorts(name)
 	if errors.Is(err, ctl.ErrNotFound) {
 		if gone = d.absent(name); gone != nil {
@@ -101,7 +107,7 @@ func one(d *ctl.Diagnosis) iter.Seq[*ctl.Diagnosis] {
 
 // all are the nodes that have gone since the manager started, the ports that are not Active, those
 // of nodes that do not answer, those in a credit loop, those at which
-// a sick link counts errors, and those where P_Keys are wrong.
+// a sick link counts errors, and those where P_Keys or vPorts are wrong.
 func (d *doctor) all(yield func(*ctl.Diagnosis) bool) {
 	t := d.view.Topo
 	if d.past != nil {
@@ -115,7 +121,8 @@ func (d *doctor) all(yield func(*ctl.Diagnosis) bool) {
 	for i := range t.Ports {
 		port := &t.Ports[i]
 		if port.Num == 0 || !port.Seen || port.Info.PortState() >= smp.PortActive && t.Nodes[port.Node].Missed == 0 &&
-			!d.stopsPackets(topo.PortIdx(i)) && !d.keysWrong(topo.PortIdx(i)) && !d.receivesBadly(topo.PortIdx(i)) {
+			!d.stopsPackets(topo.PortIdx(i)) && !d.keysWrong(topo.PortIdx(i)) && !d.receivesBadly(topo.PortIdx(i)) &&
+			!d.vPortsWrong(topo.PortIdx(i)) {
 			continue
 		}
 		if !yield(d.diagnosis(topo.PortIdx(i))) {
@@ -146,6 +153,11 @@ func (d *doctor) stopsPackets(p topo.PortIdx) bool {
 	return slices.ContainsFunc(d.at(p), func(f *finding.Finding) bool {
 		return f.Kind == finding.CreditLoopPort || f.Kind == finding.StoppedLane || f.Kind == finding.StoppedSA
 	})
+}
+
+// vPortsWrong reports whether there are findings about the vPorts behind a port.
+func (d *doctor) vPortsWrong(p topo.PortIdx) bool {
+	return slices.ContainsFunc(d.at(p), func(f *finding.Finding) bool { return f.Kind.OfVPorts() })
 }
 
 // statesOf are a port's PortState and PortPhysicalState.

@@ -61,8 +61,8 @@ func (d *doctor) droppedAt(p topo.PortIdx) []ctl.Reason {
 }
 
 // droppedBetween are those that one of two end ports sent to the other.
-func (d *doctor) droppedBetween(a, b topo.PortIdx) []ctl.Reason {
-	x, y := d.view.Topo.Ports[a].GUID, d.view.Topo.Ports[b].GUID
+func (d *doctor) droppedBetween(a, b topo.EndIdx) []ctl.Reason {
+	x, y := d.view.Topo.EndGUID(a), d.view.Topo.EndGUID(b)
 	return d.droppedIf(func(o *manager.DroppedPackets) bool {
 		return o.From == x && o.To == y || o.From == y && o.To == x
 	})
@@ -81,8 +81,8 @@ func (d *doctor) drops(p topo.PortIdx) bool {
 
 // stillDropped reports whether one of two ports sent packets to the other that were dropped in the last minute
 // although no known P_Key table drops them.
-func (d *doctor) stillDropped(a, b topo.PortIdx) bool {
-	x, y := d.view.Topo.Ports[a].GUID, d.view.Topo.Ports[b].GUID
+func (d *doctor) stillDropped(a, b topo.EndIdx) bool {
+	x, y := d.view.Topo.EndGUID(a), d.view.Topo.EndGUID(b)
 	return slices.ContainsFunc(d.dropped, func(o manager.DroppedPackets) bool {
 		if o.From == x && o.To == y || o.From == y && o.To == x {
 			cause := d.cause(&o)
@@ -110,12 +110,12 @@ func (d *doctor) droppedReason(o *manager.DroppedPackets) ctl.Reason {
 
 // droppedBySA are the reasons for requests of an end port that the subnet administrator dropped in the last hour. Their
 // sender hears as little of them as of packets that the fabric drops.
-func (d *doctor) droppedBySA(p topo.PortIdx) (why []ctl.Reason) {
+func (d *doctor) droppedBySA(p topo.EndIdx) (why []ctl.Reason) {
 	if d.offending == nil {
 		return nil
 	}
 	for _, o := range d.offending() {
-		if o.Port != d.view.Topo.Ports[p].GUID || d.now.Sub(o.Last) > droppedFor {
+		if o.Port != d.view.Topo.EndGUID(p) || d.now.Sub(o.Last) > droppedFor {
 			continue
 		}
 		why = append(why,
@@ -129,7 +129,7 @@ func (d *doctor) droppedBySA(p topo.PortIdx) (why []ctl.Reason) {
 
 // calledBy names a port by its GUID.
 func (d *doctor) calledBy(guid mad.GUID) string {
-	if p := d.view.Topo.FindPort(guid); guid != 0 && p != topo.None {
+	if p := d.view.Topo.FindEnd(guid); guid != 0 && p != topo.None {
 		return d.called(p)
 	}
 	return "an unknown port"
@@ -160,7 +160,7 @@ const (
 // cause is why packets were dropped.
 func (d *doctor) cause(o *manager.DroppedPackets) dropCause {
 	t := d.view.Topo
-	from, to, k := t.FindPort(o.From), t.FindPort(o.To), o.PKey()
+	from, to, k := t.FindEnd(o.From), t.FindEnd(o.To), o.PKey()
 	switch {
 	case o.Trap == smp.TrapBadQKey:
 		return otherQKey
@@ -168,17 +168,17 @@ func (d *doctor) cause(o *manager.DroppedPackets) dropCause {
 		return bothLimited
 	case o.From == 0 || from == topo.None || !o.ToLID.IsMulticast() && (o.To == 0 || to == topo.None):
 		return nobody
-	case t.Ports[from].PKeys != nil && !t.Ports[from].PKeys.Has(k):
+	case t.EndPKeys(from) != nil && !t.EndPKeys(from).Has(k):
 		return noSender
 	case o.ToLID.IsMulticast():
 		return passes
-	case !t.Ports[to].PKeys.LetsOut(k): // an end port has the rule of an outbound check
-		if _, in := t.Ports[to].PKeys.Find(k); in {
+	case !t.EndPKeys(to).LetsOut(k): // an end port has the rule of an outbound check
+		if _, in := t.EndPKeys(to).Find(k); in {
 			return bothLimited
 		}
 		return noReceiver
 	}
-	w := d.walk(from, to, d.view.LIDs.Base[to])
+	w := d.walk(from, to, d.lidOf(to))
 	if _, ok := d.stopper(w, k); ok {
 		return stoppedOnPath
 	}
@@ -212,7 +212,7 @@ func (d *doctor) droppedAdvice(o *manager.DroppedPackets, cause dropCause) strin
 		if k.Base() == mad.DefaultPKey.Base() && (o.To == self || o.From == self) {
 			return "make the manager's port a full member: Default=0x7fff : ALL=limited, SELF=full ;"
 		}
-		if from := d.view.Topo.FindPort(o.From); o.From != 0 && from != topo.None {
+		if from := d.view.Topo.FindEnd(o.From); o.From != 0 && from != topo.None {
 			return d.join(from, k)
 		}
 		return "make both members of another partition, at least one of them a full member"

@@ -16,19 +16,22 @@ import (
 
 // pair explains why one port does not reach another: both must be up, share a partition,
 // and have routes to each other.
-func (d *doctor) pair(from, to topo.PortIdx) *ctl.Diagnosis {
-	far := d.end(to)
-	out := d.diagnosis(from)
+func (d *doctor) pair(from, to topo.EndIdx) *ctl.Diagnosis {
+	far, t := d.end(to), d.view.Topo
+	out := d.diagnosis(t.Physical(from))
+	if v := t.VPortOf(from); v != topo.None {
+		out = d.vPortDiagnosis(v)
+	}
 	out.To, out.Reasons = &far, []ctl.Reason{}
-	for _, p := range []topo.PortIdx{from, to} {
-		node := d.view.Topo.Ports[p].Node
+	for _, p := range []topo.EndIdx{from, to} {
+		node := t.Ports[t.Physical(p)].Node
 		switch {
-		case !d.active(p) || d.view.Topo.Nodes[node].Missed > 0:
-			for _, r := range d.reasons(p) {
+		case !d.active(p) || t.Nodes[node].Missed > 0:
+			for _, r := range d.reasonsOf(p) {
 				r.Text = d.called(p) + ": " + strings.TrimPrefix(r.Text, d.called(p)+": ")
 				out.Reasons = append(out.Reasons, r)
 			}
-		case d.view.LIDs.Base[p] == 0:
+		case d.lidOf(p) == 0:
 			out.Reasons = append(out.Reasons,
 				because("no LID", d.called(p)+" has no LID",
 					"run ibsmctl sweep; ibsmctl events shows whether all LIDs are assigned"))
@@ -55,11 +58,22 @@ func (d *doctor) pair(from, to topo.PortIdx) *ctl.Diagnosis {
 	return out
 }
 
+// reasonsOf are the reasons why a port or vPort is not Active, or why its port is not.
+func (d *doctor) reasonsOf(e topo.EndIdx) (why []ctl.Reason) {
+	if v := d.view.Topo.VPortOf(e); v != topo.None {
+		why = d.vPortReasons(v)
+		if d.active(d.view.Topo.Physical(e)) && d.view.Topo.Nodes[d.view.Topo.Ports[d.view.Topo.Physical(e)].Node].Missed == 0 {
+			return why
+		}
+	}
+	return append(why, d.reasons(d.view.Topo.Physical(e))...)
+}
+
 // choices are the candidates at the switches of a path that has some, where the engine ranked the switches.
-func (d *doctor) choices(from, to topo.PortIdx) (choices []ctl.Choice) {
+func (d *doctor) choices(from, to topo.EndIdx) (choices []ctl.Choice) {
 	t, ranks := d.view.Topo, d.view.Tables.Ranks
-	home, _ := routing.Home(t, to)
-	w := d.walk(from, to, d.view.LIDs.Base[to])
+	home, _ := routing.Home(t, t.Physical(to))
+	w := d.walk(from, to, d.lidOf(to))
 	if ranks == nil || home == topo.None || !w.path.Arrived {
 		return nil
 	}
@@ -85,19 +99,19 @@ func (d *doctor) choices(from, to topo.PortIdx) (choices []ctl.Choice) {
 
 // routes says which engine routed two ports, and by which SLs they reach each other if the engine gives
 // SLs.
-func (d *doctor) routes(from, to topo.PortIdx) string {
+func (d *doctor) routes(from, to topo.EndIdx) string {
 	text := RoutesText(&d.view.Routing)
-	if sls := d.view.Tables.SLs; sls != nil {
-		a, b := d.view.LIDs.Base[from], d.view.LIDs.Base[to]
+	if sls := d.view.Tables.SLs; sls != nil { // which vPorts share with their ports
+		a, b := d.view.LIDs.Base[d.view.Topo.Physical(from)], d.view.LIDs.Base[d.view.Topo.Physical(to)]
 		text += fmt.Sprintf("; SL %d there, SL %d back", sls.Of(a, b), sls.Of(b, a))
 	}
 	return text
 }
 
 // unreached is the reason if the forwarding tables do not lead to some LIDs of a port.
-func (d *doctor) unreached(from, to topo.PortIdx) []ctl.Reason {
-	base, count := d.view.LIDs.Base[to], d.view.LIDs.Count(to)
-	if base == 0 || d.view.LIDs.Base[from] == 0 {
+func (d *doctor) unreached(from, to topo.EndIdx) []ctl.Reason {
+	base, count := d.lidOf(to), d.lidsOf(to)
+	if base == 0 || d.lidOf(from) == 0 {
 		return nil // reported already
 	}
 	lost := 0
@@ -125,7 +139,7 @@ func (d *doctor) unreached(from, to topo.PortIdx) []ctl.Reason {
 	for _, f := range d.withoutRoutes() {
 		text += "; " + f.String()
 	}
-	if s := d.view.Topo.SwitchOf(from); s != topo.None {
+	if s := d.view.Topo.SwitchOf(d.view.Topo.Physical(from)); s != topo.None {
 		if forbidden, connects := verify.ForbiddenRoute(d.view.Topo, d.view.LIDs, d.view.Tables, s,
 			first.path.DLID); forbidden {
 			return []ctl.Reason{
@@ -149,7 +163,7 @@ func withRoots(connects bool) string {
 
 // notOffered is the reason if the subnet administrator gives no path from a port to another, because a
 // port on the way is not known to let the SL of the path pass.
-func (d *doctor) notOffered(from, to topo.PortIdx) []ctl.Reason {
+func (d *doctor) notOffered(from, to topo.EndIdx) []ctl.Reason {
 	if d.view.Ports == nil {
 		return nil
 	}
@@ -164,7 +178,8 @@ func (d *doctor) notOffered(from, to topo.PortIdx) []ctl.Reason {
 }
 
 // slow are remarks about the route between two ports that reach each other.
-func (d *doctor) slow(from, to topo.PortIdx) (why []ctl.Reason) {
+func (d *doctor) slow(from, to topo.EndIdx) (why []ctl.Reason) {
+	from, to = d.view.Topo.Physical(from), d.view.Topo.Physical(to)
 	for _, way := range [][2]topo.PortIdx{{from, to}, {to, from}} {
 		w := d.walk(way[0], way[1], d.view.LIDs.Base[way[1]])
 		if w.path.Links < 2 {

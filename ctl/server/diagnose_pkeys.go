@@ -13,9 +13,9 @@ import (
 const maxListedKeys = 6
 
 // apart are the reasons why partitions prevent two end ports from communicating.
-func (d *doctor) apart(a, b topo.PortIdx) (why []ctl.Reason) {
+func (d *doctor) apart(a, b topo.EndIdx) (why []ctl.Reason) {
 	t := d.view.Topo
-	x, y := t.Ports[a].PKeys, t.Ports[b].PKeys
+	x, y := t.EndPKeys(a), t.EndPKeys(b)
 	if x == nil || y == nil {
 		return nil // an unknown table prevents nothing
 	}
@@ -50,38 +50,31 @@ func (d *doctor) apart(a, b topo.PortIdx) (why []ctl.Reason) {
 
 // join is the advice for two limited members. A full member of the default partition can
 // communicate with every port, which is more than needed.
-func (d *doctor) join(p topo.PortIdx, k mad.PKey) string {
+func (d *doctor) join(p topo.EndIdx, k mad.PKey) string {
 	if k.Base() == mad.DefaultPKey.Base() {
 		return "make both members of another partition, at least one of them a full member: ibsmctl partitions create or add, then apply. As a full member of the default partition a port could communicate with all its members"
 	}
-	return "make one a full member: " + d.addCommand(k, d.view.Topo.Ports[p].GUID.String()+"=full")
+	return "make one a full member: " + d.addCommand(k, d.view.Topo.EndGUID(p).String()+"=full")
 }
 
 // pending reports whether two ports will share a P_Key that is not yet in their tables.
-func (d *doctor) pending(a, b topo.PortIdx) bool {
+func (d *doctor) pending(a, b topo.EndIdx) bool {
 	parts := d.view.Partitions
-	if parts == nil || int(max(a, b)) >= len(parts.Want) {
+	if parts == nil || int(max(d.view.Topo.Physical(a), d.view.Topo.Physical(b))) >= len(parts.Want) {
 		return false
 	}
-	x, y := parts.Want[a], parts.Want[b]
-	if x == nil {
-		x = d.view.Topo.Ports[a].PKeys
-	}
-	if y == nil {
-		y = d.view.Topo.Ports[b].PKeys
-	}
-	_, ok := x.Common(y)
+	_, ok := d.tableOf(a).Common(d.tableOf(b))
 	return ok
 }
 
 // stopped are the reasons if switch ports on the way drop P_Keys by which two ports may communicate. works is set
 // if another P_Key is left that passes both ways.
-func (d *doctor) stopped(a, b topo.PortIdx) (why []ctl.Reason, works bool) {
-	x, y := d.view.Topo.Ports[a].PKeys, d.view.Topo.Ports[b].PKeys
+func (d *doctor) stopped(a, b topo.EndIdx) (why []ctl.Reason, works bool) {
+	x, y := d.view.Topo.EndPKeys(a), d.view.Topo.EndPKeys(b)
 	if a == b || x == nil || y == nil {
 		return nil, true
 	}
-	there, back := d.walk(a, b, d.view.LIDs.Base[b]), d.walk(b, a, d.view.LIDs.Base[a])
+	there, back := d.walk(a, b, d.lidOf(b)), d.walk(b, a, d.lidOf(a))
 	common := 0
 	for _, k := range x.Keys() {
 		for _, l := range y.Keys() {
@@ -181,10 +174,10 @@ func (d *doctor) notToSA(p topo.PortIdx) []ctl.Reason {
 }
 
 // memberships are the partitions of a port, with the lines that put it into them.
-func (d *doctor) memberships(p topo.PortIdx) string {
+func (d *doctor) memberships(p topo.EndIdx) string {
 	var all []string
 	more := 0
-	for _, k := range d.view.Topo.Ports[p].PKeys.Keys() {
+	for _, k := range d.view.Topo.EndPKeys(p).Keys() {
 		switch {
 		case !k.Valid():
 		case len(all) == maxListedKeys:
@@ -204,7 +197,7 @@ func (d *doctor) memberships(p topo.PortIdx) string {
 }
 
 // membership is a P_Key of a port, with the line that assigns it.
-func (d *doctor) membership(p topo.PortIdx, k mad.PKey) string {
+func (d *doctor) membership(p topo.EndIdx, k mad.PKey) string {
 	how := "limited"
 	if k&mad.FullMember != 0 {
 		how = "full"
@@ -213,7 +206,7 @@ func (d *doctor) membership(p topo.PortIdx, k mad.PKey) string {
 }
 
 // line is the line of the partition file that decides about a port and a key.
-func (d *doctor) line(p topo.PortIdx, k mad.PKey) string {
+func (d *doctor) line(p topo.EndIdx, k mad.PKey) string {
 	if d.view.Partitions == nil || d.view.Partitions.Policy == nil {
 		return ""
 	}

@@ -326,12 +326,12 @@ func (d *doctor) sickLink(p topo.PortIdx) (why []ctl.Reason) {
 }
 
 // notJoined are the groups that a port could not join.
-func (d *doctor) notJoined(p topo.PortIdx) (why []ctl.Reason) {
+func (d *doctor) notJoined(p topo.EndIdx) (why []ctl.Reason) {
 	if d.refusals == nil || d.view.Topo.EndPort(p) != p {
 		return nil
 	}
 	for _, r := range d.refusals() {
-		if r.Port != d.view.Topo.Ports[p].GUID {
+		if r.Port != d.view.Topo.EndGUID(p) {
 			continue
 		}
 		do := "correct the request of the host"

@@ -25,12 +25,12 @@ import (
 func (s *subnet) findPort(name string) (topo.PortIdx, mad.LID, error) {
 	t := s.view.Topo
 	if isLID(name) {
-		lid, _ := strconv.ParseUint(name, 0, 16)
-		p := s.view.LIDs.PortOf(mad.LID(lid))
+		lid := lidIn(name)
+		p := s.view.LIDs.PortOf(lid)
 		if p == topo.None {
 			return p, 0, fmt.Errorf("%w: no port has LID %d", ctl.ErrNotFound, lid)
 		}
-		return p, mad.LID(lid), nil
+		return p, lid, nil
 	}
 	guid, isGUID, err := s.guidOf(name)
 	if err != nil {
@@ -61,6 +61,12 @@ func (s *subnet) findPort(name string) (topo.PortIdx, mad.LID, error) {
 		}
 	}
 	return topo.None, 0, fmt.Errorf("%w: no port of %q has a LID", ctl.ErrNotFound, name)
+}
+
+// lidIn is the LID in a text that has its form.
+func lidIn(name string) mad.LID {
+	lid, _ := strconv.ParseUint(name, 0, 16)
+	return mad.LID(lid)
 }
 
 // reached is a port and its base LID.
@@ -99,7 +105,7 @@ func (s *subnet) findNode(name string) (topo.NodeIdx, error) {
 		if n := t.FindNode(guid); n != topo.None {
 			return n, nil
 		}
-		return topo.None, fmt.Errorf("%w: no node or port has GUID %v", ctl.ErrNotFound, guid)
+		return topo.None, fmt.Errorf("%w: no node or port has GUID %v%s", ctl.ErrNotFound, guid, s.withoutVPorts())
 	}
 	var exact, trimmed, begin []topo.NodeIdx
 	bare := strings.TrimSpace(name)

@@ -228,7 +228,13 @@ func (s *subnet) hosts(f *ctl.Filter) (iter.Seq[any], error) {
 	}
 	var names map[string]bool // nil for all
 	if f.Name != "" {
-		if names, err = h.find(f.Name); err != nil {
+		name, isGUID, err := s.meantHost(f.Name)
+		if err == nil && isGUID {
+			names = map[string]bool{name: true}
+		} else if err == nil {
+			names, err = h.find(f.Name)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}

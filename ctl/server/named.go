@@ -73,9 +73,9 @@ func (s *subnet) portsOf(n topo.NodeIdx) (ports []topo.PortIdx) {
 
 // speaker is the end port of a named node or port: port 0 of a switch, else the first of
 // the ports that has a LID.
-func (s *subnet) speaker(ports []topo.PortIdx) (topo.PortIdx, bool) {
+func (s *subnet) speaker(ports []topo.EndIdx) (topo.EndIdx, bool) {
 	for _, p := range ports {
-		if e := s.view.Topo.EndPort(p); s.view.LIDs.Base[e] != 0 {
+		if e := s.view.Topo.EndPort(p); s.lidOf(e) != 0 {
 			return e, true
 		}
 	}
@@ -91,8 +91,12 @@ func (s *subnet) nodeName(n topo.NodeIdx) string {
 	return s.names.Of(node.GUID, node.Desc.String())
 }
 
-// called is the name of a port in messages.
-func (s *subnet) called(p topo.PortIdx) string {
+// called is the name of a port or vPort in messages.
+func (s *subnet) called(p topo.EndIdx) string {
+	if v := s.view.Topo.VPortOf(p); v != topo.None {
+		of := s.view.Topo.VPorts.At(v)
+		return fmt.Sprintf("%s vPort %d", s.called(of.Port), of.Index)
+	}
 	port := &s.view.Topo.Ports[p]
 	desc := s.nodeName(port.Node)
 	if port.Num == 0 {
@@ -101,8 +105,12 @@ func (s *subnet) called(p topo.PortIdx) string {
 	return fmt.Sprintf("%q port %d", desc, port.Num)
 }
 
-// active reports whether data may pass a port. Port 0 of a switch has no link.
-func (s *subnet) active(p topo.PortIdx) bool {
+// active reports whether data may pass a port or vPort. Port 0 of a switch has no link.
+func (s *subnet) active(p topo.EndIdx) bool {
+	if v := s.view.Topo.VPortOf(p); v != topo.None {
+		of := s.view.Topo.VPorts.At(v)
+		return of.State == smp.PortActive && !of.Elsewhere && s.active(of.Port)
+	}
 	port := &s.view.Topo.Ports[p]
 	if port.Num == 0 && s.view.Topo.Nodes[port.Node].Type == mad.Switch {
 		return true

@@ -11,6 +11,7 @@ import (
 	"ibsm/conf/diag"
 	"ibsm/ctl"
 	"ibsm/mad"
+	"ibsm/mad/smp"
 	"ibsm/partitions"
 	"ibsm/partitions/callers"
 	"ibsm/topo"
@@ -25,27 +26,52 @@ func (s *subnet) pkeys(n topo.NodeIdx, _ *ctl.Filter, yield func(any) bool) bool
 		if t.EndPort(p) != p || !t.Ports[p].Seen {
 			continue
 		}
-		port := &t.Ports[p]
-		row := ctl.PKey{Port: port.GUID.String(), Desc: node.Desc.String(), Num: port.Num, Checked: s.checked(p)}
-		for i, k := range port.PKeys.Keys() {
-			if !k.Valid() {
-				continue
-			}
-			row.Index, row.PKey, row.Member, row.Partition = i, k.String(), "limited", ""
-			in, out := s.stops(p, k)
-			row.Stopped = in || out
-			if k&mad.FullMember != 0 {
-				row.Member = "full"
-			}
-			if part := s.partition(k); part != nil {
-				row.Partition = part.Name
-			}
-			if !yield(&row) {
+		if !s.keysOf(p, yield) {
+			return false
+		}
+		for v, end := t.VPorts.Of(p); v < end; v++ {
+			if of := t.VPorts.At(v); of.State > smp.PortDown && t.FindPort(of.GUID) == topo.None &&
+				!s.keysOf(t.EndOf(v), yield) {
 				return false
 			}
 		}
 	}
 	return true
+}
+
+// keysOf are the rows of a port's or vPort's P_Key table.
+func (s *subnet) keysOf(e topo.EndIdx, yield func(any) bool) bool {
+	t := s.view.Topo
+	p := t.Physical(e)
+	port := &t.Ports[p]
+	row := ctl.PKey{Port: t.EndGUID(e).String(), Desc: t.Nodes[port.Node].Desc.String(), Num: port.Num,
+		Checked: s.checked(p), VPort: indexOf(t, e)}
+	for i, k := range t.EndPKeys(e).Keys() {
+		if !k.Valid() {
+			continue
+		}
+		row.Index, row.PKey, row.Member, row.Partition = i, k.String(), "limited", ""
+		in, out := s.stops(p, k)
+		row.Stopped = in || out
+		if k&mad.FullMember != 0 {
+			row.Member = "full"
+		}
+		if part := s.partition(k); part != nil {
+			row.Partition = part.Name
+		}
+		if !yield(&row) {
+			return false
+		}
+	}
+	return true
+}
+
+// indexOf is the index of a vPort, nil for a port.
+func indexOf(t *topo.Topo, e topo.EndIdx) *uint16 {
+	if v := t.VPortOf(e); v != topo.None {
+		return &t.VPorts.At(v).Index
+	}
+	return nil
 }
 
 // partition is the partition with a P_Key by the policy in force, nil for none.
@@ -75,9 +101,12 @@ func (s *subnet) checked(p topo.PortIdx) string {
 
 // Why returns the line that decides whether a port is in a partition, given by P_Key or name.
 func (s *subnet) Why(name, partition string) (*ctl.Why, error) {
-	p, _, err := s.findPort(name)
-	if err != nil {
-		return nil, err
+	p := s.vPortNamed(name)
+	if p == topo.None {
+		var err error
+		if p, _, err = s.findPort(name); err != nil {
+			return nil, err
+		}
 	}
 	if s.view.Partitions == nil || s.view.Partitions.Policy == nil {
 		return nil, fmt.Errorf(
@@ -88,9 +117,9 @@ func (s *subnet) Why(name, partition string) (*ctl.Why, error) {
 		return nil, err
 	}
 	t := s.view.Topo
-	port := &t.Ports[p]
-	why := &ctl.Why{Port: port.GUID.String(), Desc: t.Nodes[port.Node].Desc.String(), PKey: key.Base().String()}
-	if held, ok := port.PKeys.Find(key); ok {
+	why := &ctl.Why{Port: t.EndGUID(p).String(), Desc: t.Nodes[t.Ports[t.Physical(p)].Node].Desc.String(),
+		PKey: key.Base().String()}
+	if held, ok := t.EndPKeys(p).Find(key); ok {
 		why.Current = held.String()
 	}
 	part := s.partition(key)
@@ -181,6 +210,9 @@ func (d *Server) PartitionRows(file string, c *partitions.Selected, settings par
 	for p := range t.Ports {
 		rows = appendChanges(rows, t, topo.PortIdx(p), wanted.Want[p])
 	}
+	for v := range t.VPorts.All() {
+		rows = appendChanges(rows, t, t.EndOf(v), wanted.VPorts[v])
+	}
 	head.InForce = len(rows) == before && samePolicy(v.Partitions.Policy, merged) && v.Partitions.Settings == settings
 	return rows
 }
@@ -226,10 +258,9 @@ func appendFindings(rows []ctl.PartitionRow, file string, list diag.List, severi
 	return rows
 }
 
-// appendChanges adds the entries in which a port's P_Key table differs from the target table.
-func appendChanges(rows []ctl.PartitionRow, t *topo.Topo, p topo.PortIdx, want *topo.PKeyTable) []ctl.PartitionRow {
-	port := &t.Ports[p]
-	held := port.PKeys
+// appendChanges adds the entries in which the P_Key table of a port or vPort differs from the target table.
+func appendChanges(rows []ctl.PartitionRow, t *topo.Topo, e topo.EndIdx, want *topo.PKeyTable) []ctl.PartitionRow {
+	port, held := &t.Ports[t.Physical(e)], t.EndPKeys(e)
 	if want == nil || held == nil || held.Equal(want) {
 		return rows
 	}
@@ -242,8 +273,8 @@ func appendChanges(rows []ctl.PartitionRow, t *topo.Topo, p topo.PortIdx, want *
 	for i := range max(len(held.Keys()), len(want.Keys())) {
 		if a, b := text(held.Key(i)), text(want.Key(i)); a != b {
 			rows = append(rows, ctl.PartitionRow{Change: &ctl.PKeyChange{
-				GUID: port.GUID.String(), Desc: t.Nodes[port.Node].Desc.String(), Num: port.Num, Index: i, From: a,
-				To: b,
+				GUID: t.EndGUID(e).String(), Desc: t.Nodes[port.Node].Desc.String(), Num: port.Num, Index: i, From: a,
+				To: b, VPort: indexOf(t, e),
 			}})
 		}
 	}

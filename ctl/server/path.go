@@ -29,22 +29,26 @@ type walk struct {
 
 // Path follows the forwarding tables.
 func (s *subnet) Path(from, to string) (*ctl.Path, error) {
-	src, _, err := s.findPort(from)
+	src, _, err := s.findEnd(from)
 	if err != nil {
 		return nil, err
 	}
-	dst, dlid, err := s.findPort(to)
+	dst, dlid, err := s.findEnd(to)
 	if err != nil {
 		return nil, err
 	}
 	return &s.walk(src, dst, dlid).path, nil
 }
 
-// walk follows the forwarding tables from a port to one of the LIDs of another.
-func (s *subnet) walk(src, dst topo.PortIdx, dlid mad.LID) *walk {
+// walk follows the forwarding tables from a port or vPort to one of the LIDs of another.
+func (s *subnet) walk(src, dst topo.EndIdx, dlid mad.LID) *walk {
 	w := &walk{subnet: s, path: ctl.Path{From: s.end(src), To: s.end(dst), DLID: dlid}, mtu: math.MaxInt}
 	w.path.SL = s.slOf(src, dst, dlid)
-	w.path.Result = w.follow(src, dst)
+	if v := s.view.Topo.VPortOf(dst); v != topo.None {
+		_, own := s.view.Topo.LIDOf(s.view.LIDs, v)
+		w.path.GRH = !own
+	}
+	w.path.Result = w.follow(s.view.Topo.Physical(src), s.view.Topo.Physical(dst))
 	w.path.Arrived = w.path.Result == arrived
 	w.path.Links, w.path.Gbps = len(w.path.Hops)-1, w.rate.Gbps()
 	if w.path.Links > 0 {
@@ -106,14 +110,17 @@ func (w *walk) egress(n topo.NodeIdx, dst topo.PortIdx) (out uint8, fate string)
 }
 
 // slOf is the SL that the subnet administrator gives to a path.
-func (s *subnet) slOf(src, dst topo.PortIdx, dlid mad.LID) uint8 {
+func (s *subnet) slOf(src, dst topo.EndIdx, dlid mad.LID) uint8 {
 	t := s.view.Topo
 	src, dst = t.EndPort(src), t.EndPort(dst)
 	sls, hint := s.view.Tables.SLs, uint8(0)
 	if s.view.Partitions != nil && (sls == nil || sls.Hint != 0) {
 		hint = s.finder().Decide(src, dst, &sarec.PathRecord{}, 0).SL
 	}
-	return sls.For(s.view.LIDs.Base[src], dlid, hint)
+	if t.VPortOf(dst) != topo.None { // switches and SLs know it as its port
+		dlid = s.view.LIDs.Base[t.Physical(dst)]
+	}
+	return sls.For(s.view.LIDs.Base[t.Physical(src)], dlid, hint)
 }
 
 // lane is the VL of the packet at a port that it leaves by, nil where that is not known.

@@ -32,11 +32,11 @@ func (s *subnet) QoS() (*ctl.QoS, error) {
 
 // PathRecord is what the SA answers to the host at a port that asks for the path to another.
 func (s *subnet) PathRecord(from, to string, ask *ctl.PathRequest) (*ctl.PathAnswer, error) {
-	src, _, err := s.findPort(from)
+	src, _, err := s.findEnd(from)
 	if err != nil {
 		return nil, err
 	}
-	dst, _, err := s.findPort(to)
+	dst, _, err := s.findEnd(to)
 	if err != nil {
 		return nil, err
 	}
@@ -44,8 +44,8 @@ func (s *subnet) PathRecord(from, to string, ask *ctl.PathRequest) (*ctl.PathAns
 	src, dst = t.EndPort(src), t.EndPort(dst)
 	var want, rec sarec.PathRecord
 	comps := sarec.PathSGID | sarec.PathDGID
-	want.SetSGID(mad.MakeGID(s.view.Subnet.Prefix, t.Ports[src].GUID))
-	want.SetDGID(mad.MakeGID(s.view.Subnet.Prefix, t.Ports[dst].GUID))
+	want.SetSGID(mad.MakeGID(s.view.Subnet.Prefix, t.EndGUID(src)))
+	want.SetDGID(mad.MakeGID(s.view.Subnet.Prefix, t.EndGUID(dst)))
 	if ask.ServiceID != nil {
 		want.SetServiceID(*ask.ServiceID)
 		comps |= sarec.PathServiceIDHigh | sarec.PathServiceIDLow
@@ -80,6 +80,7 @@ func (s *subnet) PathRecord(from, to string, ask *ctl.PathRequest) (*ctl.PathAns
 	_, rate := rec.Rate()
 	_, life := rec.PacketLifeTime()
 	out.SL, out.MTU, out.Gbps, out.LifeTime, out.PKey = rec.SL(), mtu.Bytes(), rate.Gbps(), life, rec.PKey().String()
+	out.HopLimit = rec.HopLimit()
 	return out, nil
 }
 
@@ -104,8 +105,8 @@ func (s *subnet) refusal(d *path.Decision, src, dst topo.PortIdx, key mad.PKey) 
 	case path.NoPKeyOfLevel:
 		return "the ports share none of the P_Keys of the QoS level"
 	case path.NoRoute:
-		return fmt.Sprintf("no route leads from %q to LID %d: see ibsmctl path", s.nodeName(t.Ports[src].Node),
-			s.view.LIDs.Base[dst])
+		return fmt.Sprintf("no route leads from %q to LID %d: see ibsmctl path", s.nodeName(t.Ports[t.Physical(src)].Node),
+			s.lidOf(dst))
 	case path.SLDropped:
 		port := &t.Ports[d.Drops]
 		verb := "dropped at"

@@ -191,7 +191,7 @@ func issuers(f *registry.Filter) string {
 // nodeOf is the node of a port or of one of its alias GIDs, "" if absent.
 func (s *subnet) nodeOf(gid mad.GID) (guid, desc string) {
 	t := s.view.Topo
-	p := t.FindPort(gid.GUID())
+	p := s.portBehind(gid.GUID())
 	if p == topo.None {
 		at, found := s.registered.Alias(gid.GUID())
 		if !found {

@@ -44,8 +44,11 @@ type subnet struct {
 	hostsOf    func() *hosts                              // found on first use
 	lastChoice *atomic.Pointer[choice]                    // of hosts; nil before the first
 	hostIndex  func() *partitions.HostIndex[topo.PortIdx] // the same as hostsOf, for members of partitions
-	past       *history.Keeper                            // nil without history
-	refusals   func() []sa.Refusal                        // nil without a manager
+	// vPortTables are the target P_Key tables of the vPorts of the view, by VPortIdx; computed on first use, nil without
+	// vPorts or a policy.
+	vPortTables func() []*topo.PKeyTable
+	past        *history.Keeper     // nil without history
+	refusals    func() []sa.Refusal // nil without a manager
 	// offending are the ports whose requests the SA dropped; nil without a manager.
 	offending func() []sa.Offender
 	// droppedPackets are those that traps report, the latest first; nil without a manager.
@@ -78,6 +81,13 @@ func newSubnet(v *view.View, reg *registry.State) *subnet {
 	s.railsOf = sync.OnceValue(func() *rails.Rails { return rails.Find(v.Topo) })
 	s.hostsOf = sync.OnceValue(s.findHosts)
 	s.hostIndex = sync.OnceValue(func() *partitions.HostIndex[topo.PortIdx] { return partitions.HostsOf(v.Topo) })
+	s.vPortTables = sync.OnceValue(func() []*topo.PKeyTable {
+		parts := v.Partitions
+		if v.Topo.VPorts.Len() == 0 || parts == nil || parts.Policy == nil {
+			return nil
+		}
+		return partitions.Compile(parts.Policy, parts.Settings, v.Topo, parts.Remember).VPorts
+	})
 	s.status = s.count()
 	return s
 }
@@ -144,6 +154,7 @@ func (s *subnet) count() *ctl.SubnetStatus {
 			st.Ports[smp.PortState(state).String()] = n
 		}
 	}
+	st.VPorts = vPortStates(t)
 	return st
 }
 
@@ -178,7 +189,7 @@ func guids(_ context.Context, w io.Writer, v *view.View, _ names.Map) error {
 }
 
 // Rows are those of a list.
-func (s *subnet) Rows(l ctl.List, f ctl.Filter) (iter.Seq[any], error) {
+func (s *subnet) Rows(l ctl.List, f ctl.Filter) (_ iter.Seq[any], err error) {
 	if rows := s.registeredRows(l); rows != nil {
 		return rows(&f)
 	}
@@ -191,14 +202,16 @@ func (s *subnet) Rows(l ctl.List, f ctl.Filter) (iter.Seq[any], error) {
 		return s.portGroups(&f)
 	case ctl.Hosts:
 		return s.hosts(&f)
+	case ctl.VPorts:
+		return s.vPorts(&f)
 	}
 	only := topo.NodeIdx(topo.None)
 	if f.Node != "" {
-		n, err := s.findNode(f.Node)
-		if err != nil {
+		if v := s.vPortNamed(f.Node); v != topo.None && !isLID(f.Node) {
+			only = s.view.Topo.Ports[s.view.Topo.Physical(v)].Node
+		} else if only, err = s.findNode(f.Node); err != nil {
 			return nil, err
 		}
-		only = n
 	}
 	if !slices.Contains([]string{"", "CA", "switch", "router"}, f.Type) {
 		return nil, fmt.Errorf("%w: node type %q: expected CA, switch or router", ctl.ErrBadRequest, f.Type)
@@ -314,8 +327,14 @@ func (s *subnet) links(n topo.NodeIdx, f *ctl.Filter, yield func(any) bool) bool
 	return true
 }
 
-// end describes a port as the end of a link.
-func (s *subnet) end(p topo.PortIdx) ctl.End { return endAt(s.view.Topo, s.view.LIDs, p) }
+// end describes a port as the end of a link, or the port in front of a vPort.
+func (s *subnet) end(e topo.EndIdx) ctl.End {
+	at := endAt(s.view.Topo, s.view.LIDs, s.view.Topo.Physical(e))
+	if v := s.view.Topo.VPortOf(e); v != topo.None {
+		at.LID, at.VPort = s.lidOf(e), s.view.Topo.VPorts.At(v).GUID.String()
+	}
+	return at
+}
 
 // endAt is a port of any topology.
 func endAt(t *topo.Topo, l *topo.LIDs, p topo.PortIdx) ctl.End {

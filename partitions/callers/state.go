@@ -1,6 +1,7 @@
 package callers
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"sync"
@@ -33,8 +34,8 @@ type Row struct {
 	registry.PartitionMember
 	State  State
 	Why    string // of a state other than Applied, and of an index 0 that another partition has
-	At     topo.PortIdx
-	Unseen bool // it is Pending because nobody has seen the port or the host
+	At     topo.EndIdx
+	Unseen bool // it is Pending because nobody has seen the port or the host, or the vPort has not come up
 }
 
 // Facts are what states of members follow from.
@@ -67,8 +68,9 @@ func (f *Facts) overflow(p topo.PortIdx) *partitions.Overflow {
 	if f.overflows == nil {
 		f.overflows = make(map[topo.PortIdx]*partitions.Overflow, len(f.Tables.Overflows))
 		for i := range f.Tables.Overflows {
-			o := &f.Tables.Overflows[i]
-			f.overflows[o.Port] = o
+			if o := &f.Tables.Overflows[i]; o.VPort == topo.None {
+				f.overflows[o.Port] = o
+			}
 		}
 	}
 	return f.overflows[p]
@@ -97,6 +99,11 @@ func (f *Facts) Rows(state *registry.State, p *registry.Partition) (rows []Row) 
 		case decides[row.At] != row.MemberKey:
 			row.State, row.Why = Applied, "the port is a member by its GUID"
 		default:
+			if v := f.Topo.VPortOf(row.At); v != topo.None {
+				row.State, row.Why = f.judgeVPort(row, v)
+				row.Unseen = row.State == Pending && f.Topo.VPorts.At(v).State <= smp.PortDown
+				continue
+			}
 			row.State, row.Why = f.judge(row)
 		}
 	}
@@ -108,15 +115,18 @@ func Ready(rows []Row) bool {
 	return !slices.ContainsFunc(rows, func(r Row) bool { return r.State != Applied && !r.Unseen })
 }
 
-// portsOf are the ports of a member; why says why there are none, and unseen whether that is because nobody has seen
+// portsOf are the ports of a member, or the vPort that it is; why says why there are none, and unseen whether that is because nobody has seen
 // them.
-func (f *Facts) portsOf(k *registry.MemberKey) (ports []topo.PortIdx, why string, unseen bool) {
+func (f *Facts) portsOf(k *registry.MemberKey) (ports []topo.EndIdx, why string, unseen bool) {
 	if f.Topo == nil {
 		return nil, "the manager has not read the subnet yet", false
 	}
 	if k.Host == "" {
 		if at := f.Topo.FindPort(k.Port); at != topo.None {
 			return []topo.PortIdx{at}, "", false
+		}
+		if v := f.Topo.FindVPort(k.Port); v != topo.None {
+			return []topo.EndIdx{f.Topo.EndOf(v)}, "", false
 		}
 		return nil, "no port with this GUID has been seen", true
 	}
@@ -160,6 +170,33 @@ func (f *Facts) judge(row *Row) (State, string) {
 		return Applied, fmt.Sprintf("index 0 is of P_Key %s", port.PKeys.Key(0))
 	}
 	return Applied, ""
+}
+
+// judgeVPort says whether a vPort has the P_Key that it is given. It gets it before it is ACTIVE.
+func (f *Facts) judgeVPort(row *Row, v topo.VPortIdx) (State, string) {
+	p := f.Topo.VPorts.At(v)
+	valid := 0
+	for _, k := range p.PKeys.Keys() {
+		if k.Valid() {
+			valid++
+		}
+	}
+	switch {
+	case f.Tables == nil || f.Tables.Policy == nil || f.Tables.Policy.Number < row.Number:
+		return Pending, "the manager has not written it yet"
+	case p.PKeys != nil && f.holds(row, p.PKeys) && p.State > smp.PortDown:
+		if row.Index0 && p.PKeys.Key(0).Base() != row.Key {
+			return Applied, fmt.Sprintf("index 0 is of P_Key %s", p.PKeys.Key(0))
+		}
+		return Applied, ""
+	case p.Waits == topo.LeftAsFound:
+		return Failed, "the virtual function does not take the P_Key: " + p.Waits.String()
+	case p.State <= smp.PortDown:
+		return Pending, "the virtual function is down: " + cmp.Or(p.Waits.String(), topo.WaitsForDriver.String())
+	case p.PKeys != nil && p.PKeyTableSize() > 0 && valid >= p.PKeyTableSize():
+		return Failed, fmt.Sprintf("the P_Key table of the virtual function is full: it has %d entries", p.PKeyTableSize())
+	}
+	return Pending, "the virtual function is not ACTIVE yet: " + cmp.Or(p.Waits.String(), topo.WaitsForManager.String())
 }
 
 // holds reports whether a table has the keys of a member.

@@ -50,7 +50,8 @@ func TestStates(t *testing.T) {
 			why: `has P_Key 0x0006, as partition "red"`},
 		{what: "the table is full", member: Member{Port: h1}, held: []mad.PKey{default1},
 			edit: func(sub *topo.Topo, tables *partitions.Tables) {
-				tables.Overflows = []partitions.Overflow{{Port: sub.FindPort(h1), Size: 1, Left: []mad.PKey{full}}}
+				tables.Overflows = []partitions.Overflow{{Port: sub.FindPort(h1), Size: 1, Left: []mad.PKey{full},
+					VPort: topo.None}}
 			}, state: Failed, why: "is full: it has 1 entries"},
 		{what: "the table cannot be read", member: Member{Port: h1}, edit: func(sub *topo.Topo, _ *partitions.Tables) {
 			sub.Ports[sub.FindPort(h1)].PKeys = nil
@@ -149,5 +150,58 @@ func TestOwned(t *testing.T) {
 	}
 	if tables.Want[plain] != nil || tables.Confines || tables.Checking[checks] != partitions.LeaveAsIs {
 		t.Errorf("a port that does not check gets %v, confines %t", tables.Want[plain], tables.Confines)
+	}
+}
+
+// TestStatesOfVPorts: a member that is a vPort has the P_Key before the vPort is ACTIVE. Nobody waits for one that is
+// down.
+func TestStatesOfVPorts(t *testing.T) {
+	const red, guid = mad.PKey(5), mad.GUID(0x0200000000000001)
+	full := red | mad.FullMember
+	for _, c := range []struct {
+		what  string
+		vPort topo.VPort
+		older bool
+		state State
+		why   string
+		ready bool
+	}{
+		{what: "it has the P_Key", vPort: topo.VPort{State: smp.PortActive}, state: Applied, ready: true},
+		{what: "it has it and is not ACTIVE yet", vPort: topo.VPort{State: smp.PortInit, Waits: topo.WaitsForManager},
+			state: Applied, ready: true},
+		{what: "it waits for its switch", vPort: topo.VPort{State: smp.PortInit, Waits: topo.WaitsForSwitch,
+			PKeys: topo.NewPKeyTable([]mad.PKey{0xffff, 0})}, state: Pending, why: "the switch in front"},
+		{what: "it is down", vPort: topo.VPort{State: smp.PortDown, Waits: topo.WaitsForDriver,
+			PKeys: topo.NewPKeyTable(nil)}, state: Pending, why: "link policy", ready: true},
+		{what: "its table is full", vPort: topo.VPort{State: smp.PortActive, PartitionCap: 2,
+			PKeys: topo.NewPKeyTable([]mad.PKey{0xffff, 0x8007})}, state: Failed, why: "is full: it has 2 entries"},
+		{what: "it does not take it", vPort: topo.VPort{State: smp.PortInit, Waits: topo.LeftAsFound,
+			PKeys: topo.NewPKeyTable(nil)}, state: Failed, why: "does not take"},
+		{what: "the manager's policy is older", vPort: topo.VPort{State: smp.PortActive}, older: true, state: Pending,
+			why: "not written it yet"},
+	} {
+		k := newKept(t, "")
+		done := k.put(Wanted{Name: "red", Key: red, Members: []Member{{Port: guid}}})
+		sub := newLab(t)
+		v := c.vPort
+		v.GUID, v.Index, v.Port, v.PartitionCap = guid, 1, sub.FindPort(h1), max(v.PartitionCap, 2)
+		if v.PKeys == nil {
+			v.PKeys = topo.NewPKeyTable([]mad.PKey{0xffff, full})
+		}
+		sub.VPorts = topo.NewVPorts([]topo.VPort{v}, nil)
+		tables := partitions.Compile(Of(&k.State, nil).Beside(nil), partitions.Settings{}, sub, nil)
+		if c.older {
+			older := *tables.Policy
+			older.Number = 0
+			tables.Policy = &older
+		}
+		rows := (&Facts{Tables: tables, Topo: sub}).Rows(&k.State, &done.Partition)
+		if len(rows) != 1 || rows[0].State != c.state || !strings.Contains(rows[0].Why, c.why) ||
+			(rows[0].Why == "") != (c.why == "") || sub.VPortOf(rows[0].At) != 0 {
+			t.Errorf("%s: %+v, want %v %q", c.what, rows, c.state, c.why)
+		}
+		if Ready(rows) != c.ready {
+			t.Errorf("%s: ready %t", c.what, Ready(rows))
+		}
 	}
 }
