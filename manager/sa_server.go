@@ -24,6 +24,8 @@ type saServer struct {
 	stats     sa.Stats
 	clients   clientCounts
 	rates     clientRates
+	// vPortRates is nil before a vPort has asked.
+	vPortRates atomic.Pointer[vPortRates]
 
 	mu         sync.Mutex // guards the rest, and writing responder and last
 	transfers  rmpp.Stats

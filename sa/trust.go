@@ -154,7 +154,10 @@ func (a *Responder) dropped(in *mad.Datagram, why Drop, stats *Stats) {
 		stats.Drop(why)
 		return
 	}
-	p, guid := a.view.EndOfLID(in.LID), mad.GUID(0)
+	p, guid := a.requester(in), mad.GUID(0)
+	if p == topo.None {
+		p = a.view.EndOfLID(in.LID)
+	}
 	if p != topo.None {
 		guid = a.view.Topo.EndGUID(p)
 	}

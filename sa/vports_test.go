@@ -139,6 +139,11 @@ func TestVPortRequester(t *testing.T) {
 			t.Errorf("%s, the SGID is not checked: %v, want %v", c.name, got, c.want)
 		}
 	}
+	stats, in := new(Stats), sentAs(d.request(h2, mad.MethodGet, sarec.AttrNodeRecord, 0, nil), 4, vA)
+	New(d.view, nil).TooMany(&in, stats)
+	if all, _ := stats.Offenders.All(); len(all) != 1 || all[0].Port != vA {
+		t.Errorf("a vPort that asks too often is %+v", all)
+	}
 	if d.Registrar.responder.Heard([]mad.Datagram{sentAs(d.request(h2, mad.MethodGet, sarec.AttrClassPortInfo, 0, nil),
 		4, vA)}) != nil {
 		t.Error("a request of a vPort says that its port demands a GRH")
