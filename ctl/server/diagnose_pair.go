@@ -60,13 +60,15 @@ func (d *doctor) pair(from, to topo.EndIdx) *ctl.Diagnosis {
 
 // reasonsOf are the reasons why a port or vPort is not Active, or why its port is not.
 func (d *doctor) reasonsOf(e topo.EndIdx) (why []ctl.Reason) {
-	if v := d.view.Topo.VPortOf(e); v != topo.None {
+	t := d.view.Topo
+	p := t.Physical(e)
+	if v := t.VPortOf(e); v != topo.None {
 		why = d.vPortReasons(v)
-		if d.active(d.view.Topo.Physical(e)) && d.view.Topo.Nodes[d.view.Topo.Ports[d.view.Topo.Physical(e)].Node].Missed == 0 {
+		if d.active(p) && t.Nodes[t.Ports[p].Node].Missed == 0 {
 			return why
 		}
 	}
-	return append(why, d.reasons(d.view.Topo.Physical(e))...)
+	return append(why, d.reasons(p)...)
 }
 
 // choices are the candidates at the switches of a path that has some, where the engine ranked the switches.

@@ -44,8 +44,8 @@ type subnet struct {
 	hostsOf    func() *hosts                              // found on first use
 	lastChoice *atomic.Pointer[choice]                    // of hosts; nil before the first
 	hostIndex  func() *partitions.HostIndex[topo.PortIdx] // the same as hostsOf, for members of partitions
-	// vPortTables are the target P_Key tables of the vPorts of the view, by VPortIdx; computed on first use, nil without
-	// vPorts or a policy.
+	// vPortTables are the target P_Key tables of the vPorts of the view, by VPortIdx; computed on first use, nil
+	// without vPorts or a policy.
 	vPortTables func() []*topo.PKeyTable
 	past        *history.Keeper     // nil without history
 	refusals    func() []sa.Refusal // nil without a manager

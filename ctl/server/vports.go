@@ -208,8 +208,8 @@ func (s *subnet) whyNoVPorts(name string) string {
 func (s *subnet) vPort(d *doctor, v topo.VPortIdx) *ctl.VPort {
 	t := s.view.Topo
 	p := t.VPorts.At(v)
-	row := &ctl.VPort{GUID: p.GUID.String(), Index: p.Index, Port: s.end(p.Port), PortGUID: t.Ports[p.Port].GUID.String(),
-		Host: s.hostOf(p.Port), State: p.State.String(), PKeys: []string{}}
+	row := &ctl.VPort{GUID: p.GUID.String(), Index: p.Index, Port: s.end(p.Port),
+		PortGUID: t.Ports[p.Port].GUID.String(), Host: s.hostOf(p.Port), State: p.State.String(), PKeys: []string{}}
 	lid, own := t.LIDOf(s.view.LIDs, v)
 	row.LID, row.Shared = lid, !own
 	for _, guid := range t.VPorts.Aliases[v] {
@@ -299,7 +299,9 @@ func (d *doctor) vPortDiagnosis(v topo.VPortIdx) *ctl.Diagnosis {
 	p, e := t.VPorts.At(v), t.EndOf(v)
 	why := append([]ctl.Reason{}, d.vPortReasons(v)...)
 	why = append(append(why, d.notJoined(e)...), d.droppedBySA(e)...)
-	why = append(why, d.droppedIf(func(o *manager.DroppedPackets) bool { return o.From == p.GUID || o.To == p.GUID })...)
+	why = append(why, d.droppedIf(func(o *manager.DroppedPackets) bool {
+		return o.From == p.GUID || o.To == p.GUID
+	})...)
 	return &ctl.Diagnosis{Port: d.end(e), State: p.State.String(), Reasons: why,
 		Works: p.State == smp.PortActive && !p.Elsewhere && t.Nodes[t.Ports[p.Port].Node].Missed == 0}
 }

@@ -52,7 +52,8 @@ func viewWithVPorts(t testing.TB) *view.View {
 	keys := func(k ...mad.PKey) *topo.PKeyTable { return topo.NewPKeyTable(k) }
 	list := []topo.VPort{
 		{GUID: v.Topo.Ports[p1].GUID, Port: p1, State: smp.PortActive},
-		{GUID: vA, Node: 0x77, Port: p1, Index: 1, State: smp.PortActive, PKeys: keys(0xffff, 0x8001), PartitionCap: 16},
+		{GUID: vA, Node: 0x77, Port: p1, Index: 1, State: smp.PortActive, PKeys: keys(0xffff, 0x8001),
+			PartitionCap: 16},
 		{Port: p1, Index: 2, State: smp.PortDown, Waits: topo.WaitsForGUID},
 		{GUID: vC, Port: p1, Index: 3, State: smp.PortDown, Waits: topo.WaitsForDriver},
 		{GUID: vD, Port: p2, Index: 1, State: smp.PortActive, LID: vLID, LIDRequired: true, PKeys: keys(0x8002),
@@ -63,7 +64,8 @@ func viewWithVPorts(t testing.TB) *view.View {
 	hosts := []topo.VHost{{Port: p1, Cap: 128, Top: 3, Enabled: true}, {Port: p2, Cap: 128, Top: 2, Enabled: true},
 		{Port: p3, Cap: 128, Top: 1, Left: "its VirtualizationInfo has revision 7"},
 		{Port: hostPort(t, v, "host-04"), Cap: 128}}
-	order := slices.SortedStableFunc(slices.Values(list), func(a, b topo.VPort) int { return int(a.Port) - int(b.Port) })
+	byPort := func(a, b topo.VPort) int { return int(a.Port) - int(b.Port) }
+	order := slices.SortedStableFunc(slices.Values(list), byPort)
 	slices.SortFunc(hosts, func(a, b topo.VHost) int { return int(a.Port) - int(b.Port) })
 	at := slices.IndexFunc(order, func(p topo.VPort) bool { return p.GUID == vA && p.Index == 1 })
 	v.Topo.VPorts = topo.NewVPorts(order, map[topo.VPortIdx][]mad.GUID{topo.VPortIdx(at): {vMore}}).WithHosts(hosts)

@@ -115,8 +115,8 @@ func Ready(rows []Row) bool {
 	return !slices.ContainsFunc(rows, func(r Row) bool { return r.State != Applied && !r.Unseen })
 }
 
-// portsOf are the ports of a member, or the vPort that it is; why says why there are none, and unseen whether that is because nobody has seen
-// them.
+// portsOf are the ports of a member, or the vPort that it is; why says why there are none, and unseen whether that is
+// because nobody has seen them.
 func (f *Facts) portsOf(k *registry.MemberKey) (ports []topo.EndIdx, why string, unseen bool) {
 	if f.Topo == nil {
 		return nil, "the manager has not read the subnet yet", false
