@@ -39,7 +39,7 @@ func SVG(w io.Writer, f *shape.Fabric, o Options) error {
 func lay(f *shape.Fabric, o Options) *picture {
 	p := &picture{fabric: f, options: o, paint: newPainter(f, o.Colour), knotOf: make([]int, len(f.Switches))}
 	p.chooseHosts()
-	switch grid := findGrid(f); {
+	switch grid := f.Grid(); {
 	case len(f.Switches) == 0:
 		p.layAlone()
 	case f.Levels > 0:

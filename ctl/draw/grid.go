@@ -2,133 +2,19 @@ package draw
 
 import (
 	"math"
-	"slices"
 	"strings"
 
 	"ibsm/ctl/shape"
 )
 
-// grid is the coordinates of the switches of a torus, a mesh or the like.
-type grid struct {
-	at   [][]int // by switch and dimension, from 0
-	size []int   // by dimension
-}
-
-// mostDimensions is how many a grid may have.
-const mostDimensions = 6
-
-// findGrid reads coordinates from the numbers in the switches' names. They count if no
-// two switches have the same and nine in ten neighbours differ in one of them alone; nil
-// if they do not, or there are fewer than two dimensions.
-func findGrid(f *shape.Fabric) *grid {
-	g := &grid{at: make([][]int, len(f.Switches))}
-	digits := bitNames(f)
-	for s := range f.Switches {
-		g.at[s] = numbers(f.Switches[s].Name, digits)
-		if len(g.at[s]) != len(g.at[0]) {
-			return nil
-		}
-	}
-	if len(g.at) < 4 {
-		return nil
-	}
-	g.compact()
-	if len(g.size) < 2 || len(g.size) > mostDimensions || !g.unique() {
-		return nil
-	}
-	straight := 0
-	for i := range f.Trunks {
-		if len(g.differ(f.Trunks[i].A, f.Trunks[i].B)) == 1 {
-			straight++
-		}
-	}
-	if len(f.Trunks) == 0 || 10*straight < 9*len(f.Trunks) {
-		return nil
-	}
-	return g
-}
-
-// bitNames reports whether each name has one number, of zeros and ones alone and as long
-// as all others: those of a hypercube.
-func bitNames(f *shape.Fabric) bool {
-	length := -1
-	for s := range f.Switches {
-		words := strings.FieldsFunc(f.Switches[s].Name, notDigit)
-		if len(words) != 1 || strings.Trim(words[0], "01") != "" || length >= 0 && len(words[0]) != length {
-			return false
-		}
-		length = len(words[0])
-	}
-	return length > 1
-}
-
-func notDigit(r rune) bool { return r < '0' || r > '9' }
-
-// numbers are those in a name, or its single digits; nil if there are too many.
-func numbers(name string, digits bool) (all []int) {
-	for _, word := range strings.FieldsFunc(name, notDigit) {
-		if digits {
-			for i := range len(word) {
-				all = append(all, int(word[i]-'0'))
-			}
-			continue
-		}
-		n := 0
-		for i := range min(len(word), 9) {
-			n = 10*n + int(word[i]-'0')
-		}
-		all = append(all, n)
-	}
-	return all
-}
-
-// compact takes away dimensions in which there is one coordinate, and has the others
-// count from 0 without gaps.
-func (g *grid) compact() {
-	at := make([][]int, len(g.at))
-	for dim := range g.at[0] {
-		var values []int
-		for _, c := range g.at {
-			values = append(values, c[dim])
-		}
-		slices.Sort(values)
-		values = slices.Compact(values)
-		if len(values) == 1 {
-			continue
-		}
-		g.size = append(g.size, len(values))
-		for s, c := range g.at {
-			n, _ := slices.BinarySearch(values, c[dim])
-			at[s] = append(at[s], n)
-		}
-	}
-	g.at = at
-}
-
-func (g *grid) unique() bool {
-	all := slices.Clone(g.at)
-	slices.SortFunc(all, slices.Compare)
-	return len(slices.CompactFunc(all, slices.Equal)) == len(g.at)
-}
-
-// differ lists the dimensions in which two switches differ.
-func (g *grid) differ(a, b int) (dims []int) {
-	for dim := range g.size {
-		if g.at[a][dim] != g.at[b][dim] {
-			dims = append(dims, dim)
-		}
-	}
-	return dims
-}
-
 // vectors are how far apart neighbours are along each dimension: the first two make rows
 // and columns, each pair of others a smaller, slanting grid at every place of the former,
 // so that no two links lie on one line.
-func (g *grid) vectors(w, h float64) [][2]float64 {
-	v := make([][2]float64, len(g.size))
+func vectors(g *shape.Grid, w, h float64) [][2]float64 {
+	v := make([][2]float64, len(g.Size))
 	across, up := w+10, h+6
-	for dim := len(g.size) - 1; dim >= 2; dim-- {
-		n := float64(g.size[dim])
+	for dim := len(g.Size) - 1; dim >= 2; dim-- {
+		n := float64(g.Size[dim])
 		if dim%2 == 0 {
 			slant := 0.62 * across / float64(dim/2) // another for each, lest lines coincide
 			v[dim] = [2]float64{slant, -up}
@@ -143,7 +29,7 @@ func (g *grid) vectors(w, h float64) [][2]float64 {
 }
 
 // layGrid lays switches out by their coordinates.
-func (p *picture) layGrid(g *grid) {
+func (p *picture) layGrid(g *shape.Grid) {
 	p.shorten()
 	k := knot{w: 16, h: 16}
 	for s := range p.fabric.Switches {
@@ -153,10 +39,10 @@ func (p *picture) layGrid(g *grid) {
 	for s := range p.fabric.Switches {
 		below = max(below, p.hostsHeight(&knot{members: []int{s}, w: k.w}))
 	}
-	v := g.vectors(k.w, k.h+below)
+	v := vectors(g, k.w, k.h+below)
 	for s := range p.fabric.Switches {
 		k.members, k.label, k.x, k.y = []int{s}, p.labelOf(s), 0, 0
-		for dim, at := range g.at[s] {
+		for dim, at := range g.At[s] {
 			k.x += float64(at) * v[dim][0]
 			k.y += float64(at) * v[dim][1]
 		}
@@ -170,19 +56,19 @@ func (p *picture) layGrid(g *grid) {
 }
 
 // bendRow makes an arc of an edge that leads past other switches of its row.
-func (p *picture) bendRow(g *grid, v [][2]float64, e *edge) {
+func (p *picture) bendRow(g *shape.Grid, v [][2]float64, e *edge) {
 	a, b := p.knots[e.a].members[0], p.knots[e.b].members[0]
-	dims := g.differ(a, b)
+	dims := g.Differ(a, b)
 	if len(dims) != 1 {
 		return
 	}
 	dim := dims[0]
-	far := g.at[a][dim] - g.at[b][dim]
+	far := g.At[a][dim] - g.At[b][dim]
 	if far = max(far, -far); far < 2 {
 		return
 	}
 	dx, dy := v[dim][0], v[dim][1]
-	reach := 0.25 + 0.4*float64(far)/float64(g.size[dim])
+	reach := 0.25 + 0.4*float64(far)/float64(g.Size[dim])
 	if dx == 0 {
 		reach *= v[0][0] / dy * 0.8 // into the gap between columns
 	} else if dy == 0 {

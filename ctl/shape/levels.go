@@ -35,12 +35,12 @@ func (f *Fabric) findEmptyLeafs() {
 	kinds := [2]map[string]bool{{}, {}} // of names on levels 1 and 2
 	for i := range f.Switches {
 		if s := &f.Switches[i]; s.Level == 1 || s.Level == 2 {
-			kinds[s.Level-1][kind(s.Name)] = true
+			kinds[s.Level-1][Kind(s.Name)] = true
 		}
 	}
 	for i := range f.Switches {
 		s := &f.Switches[i]
-		if k := kind(s.Name); s.Level == 0 || s.Level > 2 && kinds[0][k] && !kinds[1][k] {
+		if k := Kind(s.Name); s.Level == 0 || s.Level > 2 && kinds[0][k] && !kinds[1][k] {
 			s.Level = 1
 		}
 	}

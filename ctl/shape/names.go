@@ -32,8 +32,8 @@ func short(desc string) string {
 	return strings.TrimSpace(desc)
 }
 
-// kind is a name with all its numbers taken for the same.
-func kind(name string) string {
+// Kind is a name with all its numbers taken for the same.
+func Kind(name string) string {
 	var b strings.Builder
 	for i := range len(name) {
 		switch {
