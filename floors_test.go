@@ -51,7 +51,7 @@ var floors = []floor{
 	{packages: "opensm/dump opensm/migrate"},
 	{packages: "ctl"},
 	{packages: "ctl/history ctl/ctltest ctl/shape"},
-	{packages: "ctl/slurm ctl/draw"},
+	{packages: "ctl/slurm ctl/draw ctl/page"},
 	{packages: "ctl/kube"},
 	{packages: "ctl/profile", modules: "github.com/BurntSushi/toml"},
 	{packages: "ctl/server"},

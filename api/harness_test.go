@@ -28,6 +28,7 @@ import (
 	"ibsm/api/users"
 	"ibsm/api/users/userstest"
 	"ibsm/ctl"
+	"ibsm/ctl/page"
 	"ibsm/rights"
 )
 
@@ -46,7 +47,7 @@ func TestMain(m *testing.M) {
 }
 
 func checkReplies() int {
-	text, err := openapi.Document(served(ctl.New(ctl.Config{})), "1")
+	text, err := openapi.Document(served(ctl.New(ctl.Config{More: page.New(page.Config{}).Routes()})), "1")
 	if err == nil {
 		err = replies.Validate(text)
 	}

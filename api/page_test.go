@@ -12,6 +12,7 @@ import (
 	"ibsm/api/openapi"
 	"ibsm/api/ufm"
 	"ibsm/ctl"
+	"ibsm/ctl/page"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write docs/api-requests.md anew")
@@ -30,12 +31,12 @@ A list is an object with an array as its last member. Types have the names of th
 the type Failure.
 `
 
-// page is docs/api-requests.md.
-func page(routes []ctl.Route) string {
+// requestsPage is docs/api-requests.md.
+func requestsPage(routes []ctl.Route) string {
 	var b strings.Builder
 	b.WriteString(pageHead)
 	for _, part := range []struct{ title, paths string }{{"Control protocol", "^/v1/"}, {"UFM", "^" + ufm.Bases()[0] + "/"},
-		{"Others", "^/[^/]*$"}} {
+		{"Others", "^/([^/]*|page/.*)$"}} {
 		of := regexp.MustCompile(part.paths)
 		fmt.Fprintf(&b, "\n## %s\n\n", part.title)
 		if part.title == "UFM" {
@@ -45,7 +46,7 @@ func page(routes []ctl.Route) string {
 		for i := range routes {
 			rt := &routes[i]
 			if of.MatchString(rt.Path) {
-				fmt.Fprintf(&b, "| `%v` | %v | %s | %s | %s | %s |\n", rt, rt.Right, params(rt), content(&rt.Body),
+				fmt.Fprintf(&b, "| `%s` | %v | %s | %s | %s | %s |\n", strings.TrimSuffix(rt.String(), "{$}"), rt.Right, params(rt), content(&rt.Body),
 					replyOf(rt), rt.Does)
 			}
 		}
@@ -111,7 +112,7 @@ func replyOf(rt *ctl.Route) string {
 
 // TestPage: docs/api-requests.md has the table of routes.
 func TestPage(t *testing.T) {
-	text := page(served(ctl.New(ctl.Config{})))
+	text := requestsPage(served(ctl.New(ctl.Config{More: page.New(page.Config{}).Routes()})))
 	if *rewrite {
 		if err := os.WriteFile(pageFile, []byte(text), 0o644); err != nil {
 			t.Fatal(err)

@@ -217,7 +217,7 @@ func cleaned(u *url.URL) (string, bool) {
 func (s *Server) foreignPage(r *http.Request) string {
 	const reason = "the request comes from a page of another site"
 	site, origin := r.Header.Get("Sec-Fetch-Site"), r.Header.Get("Origin")
-	if site != "" && site != "same-origin" && site != "none" {
+	if site != "" && site != "same-origin" && site != "none" && !opensPage(r) {
 		return reason
 	}
 	if origin != "" {
@@ -230,6 +230,13 @@ func (s *Server) foreignPage(r *http.Request) string {
 		return "the header Host has a name that is not this server's"
 	}
 	return ""
+}
+
+// opensPage reports whether a browser opens the page for its user, who may have followed a link of another site: what
+// it gets is the same for everybody, and in no frame.
+func opensPage(r *http.Request) bool {
+	return r.Method == http.MethodGet && r.URL.Path == "/" && r.Header.Get("Sec-Fetch-Mode") == "navigate" &&
+		r.Header.Get("Sec-Fetch-Dest") == "document"
 }
 
 // isOwnName reports whether a header Host is an address, localhost, or a name of the certificate.

@@ -110,6 +110,11 @@ func (c *Client) Open(ctx context.Context, method, path string, query url.Values
 	return c.send(ctx, method, path, query, nil)
 }
 
+// Fetch sends a GET and returns the reply, whatever its status is. The caller closes its body.
+func (c *Client) Fetch(ctx context.Context, path string, query url.Values) (*http.Response, error) {
+	return c.do(ctx, http.MethodGet, path, query, nil, c.authorization)
+}
+
 // send is Open with a request body.
 func (c *Client) send(ctx context.Context, method, path string, query url.Values, text []byte) (io.ReadCloser, error) {
 	resp, err := c.do(ctx, method, path, query, text, c.authorization)

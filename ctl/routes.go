@@ -54,7 +54,7 @@ func (s *Server) Routes() []Route {
 				Does:  "returns in one word where the manager stands in the election, with status 200 on the master",
 				Reply: Content{Type: text}, Status: []int{http.StatusOK, http.StatusServiceUnavailable},
 				Handle: s.leader},
-		}} {
+		}, s.cfg.More} {
 		all = append(all, of...)
 	}
 	for i := range all {

@@ -63,6 +63,8 @@ type Config struct {
 	Audits func(most int) ([]Audited, error)
 	API    func() *API // nil, also as a result: the API is not served
 	Logger *slog.Logger
+	// More are requests of others, which are served like those of the control protocol.
+	More []Route
 
 	MaxConns int           // at a time, of each listener, of which one peer has at most half; 0 for 64
 	Patience time.Duration // timeout for a request to arrive and for each piece of a reply to be read; 0 for 10 s

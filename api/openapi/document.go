@@ -96,6 +96,7 @@ var parameter = regexp.MustCompile(`\{(\w+)(\.\.\.)?\}`)
 
 // template is the path of a route as OpenAPI has it, and the names of its parameters.
 func template(path string) (as string, names []string) {
+	path = strings.TrimSuffix(path, "{$}") // nothing follows
 	for _, m := range parameter.FindAllStringSubmatch(path, -1) {
 		names = append(names, m[1])
 	}

@@ -70,8 +70,8 @@ Exit status: 0 success, 1 failure, 2 wrong usage.`,
 		newDiff(a), newGenerations(a), newGroups(a), newServices(a), newSubscriptions(a), newSAStats(a), newCounters(a),
 		newCongestionControl(a),
 		newSweep(a), newCapture(a), newReroute(a), newPlan(a), newDrain(a), newUndrain(a), newRoutes(a), newRails(a),
-		newTopology(a), newDraw(a), newDump(a), newLogLevel(a), newConfig(a), newPartitions(a), newPortGroups(a),
-		newQoS(a), newVPorts(a), newSecurity(a), newAPI(a), onHost(newState(a), "state stores"),
+		newTopology(a), newDraw(a), newPage(a), newDump(a), newLogLevel(a), newConfig(a), newPartitions(a),
+		newPortGroups(a), newQoS(a), newVPorts(a), newSecurity(a), newAPI(a), onHost(newState(a), "state stores"),
 		onHost(newMigrate(a), "programs and files"), newEvents(a),
 		cli.Takes(newCompletion()), cli.Takes(newManual()))
 	cli.Prepare(root, conf.Version)

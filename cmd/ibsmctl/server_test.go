@@ -129,6 +129,7 @@ var serverRows = map[string][]serverRow{
 	"top":           {{line: "top --once --interval 500ms", varies: true}},
 	"sms":           {{line: "sms"}, {line: "sms --json", varies: true}},
 	"nodes":         {{line: "nodes --type switch"}, {line: "nodes --json"}},
+	"page":          {{line: "page further", fails: true}}, // it serves until it is interrupted: see TestPageProxy
 	"hosts":         {{line: "hosts"}, {line: "hosts host-0[1-4] --json"}},
 	"ports":         {{line: "ports --node leaf-01"}},
 	"links":         {{line: "links"}},

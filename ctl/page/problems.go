@@ -1,0 +1,257 @@
+package page
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"ibsm/ctl"
+	"ibsm/ctl/shape"
+	"ibsm/plural"
+)
+
+// Hurts is whom a problem hurts.
+type Hurts int
+
+// Whom problems hurt, the worst first.
+const (
+	Everyone Hurts = iota // the whole subnet
+	CutOff                // hosts that do not work, or not with others
+	Slowed                // hosts that are slower than they could be
+	Spare                 // nobody yet: what stands in for a part that fails is less
+	Risk                  // nobody yet: the subnet is not protected
+	Remark                // nobody
+)
+
+var hurtsNames = [...]string{"everyone", "cut off", "slowed", "spare", "risk", "remark"}
+
+// String is a word for programs.
+func (h Hurts) String() string { return hurtsNames[h] }
+
+// MarshalText writes the word.
+func (h Hurts) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
+
+// Problem is something that is wrong.
+type Problem struct {
+	Hurts Hurts     `json:"hurts"` // everyone, cut off, slowed, spare, risk or remark
+	Hosts int       `json:"hosts"` // that it hurts; 0 where that is not known, or nobody
+	Kind  string    `json:"kind"`  // a fixed text for each kind of cause
+	Where string    `json:"where"` // in words
+	Text  string    `json:"text"`  // what was found
+	Do    string    `json:"do,omitempty"`
+	Since time.Time `json:"since,omitzero"`
+	Shown string    `json:"shown"` // the line of ibsmctl that shows the same
+	// Node and Port are the place on the map, Peer the other end of the cable; "" for no place.
+	Node      string `json:"node,omitempty"` // GUID
+	Port      uint8  `json:"port,omitempty"`
+	Partition string `json:"partition,omitempty"` // that it is about
+}
+
+// facts are what problems are made from. Pointers are nil where the manager does not have something.
+type facts struct {
+	status     *ctl.Status
+	diagnoses  []*ctl.Diagnosis
+	chart      *chart
+	sick       *ctl.SickLinks
+	congestion *ctl.Congestions
+	cabling    *ctl.Cabling
+	security   *ctl.Security
+	partitions []*ctl.Partition
+}
+
+// finder finds problems.
+type finder struct {
+	*facts
+	hosts  map[string]int       // squares of hosts by GUID of the switch
+	links  map[end]*ctl.Link    // those that are known, also of the past
+	absent map[string]time.Time // nodes that have gone
+	all    []Problem
+}
+
+// problemsOf finds problems, sorted by whom they hurt.
+func problemsOf(in *facts) []Problem {
+	f := &finder{facts: in, hosts: map[string]int{}, links: map[end]*ctl.Link{},
+		absent: map[string]time.Time{}, all: []Problem{}}
+	if in.chart != nil {
+		f.index()
+	}
+	f.fromStatus()
+	f.fromDiagnoses()
+	f.fromLinks()
+	f.fromCabling()
+	f.fromPartitions()
+	f.fromSecurity()
+	f.fromManagers()
+	slices.SortStableFunc(f.all, func(a, b Problem) int {
+		return cmp.Or(int(a.Hurts-b.Hurts), b.Hosts-a.Hosts, shape.Natural(a.Where, b.Where), cmp.Compare(a.Text, b.Text))
+	})
+	return f.all
+}
+
+// index finds links by their ends: the present one where a port had several.
+func (f *finder) index() {
+	for s, squares := range f.chart.squares {
+		f.hosts[f.chart.Switches[s].GUID] = len(squares)
+		for _, l := range squares {
+			f.link(l)
+		}
+	}
+	for _, cables := range f.chart.cables {
+		for _, l := range cables {
+			f.link(l)
+		}
+	}
+	for _, l := range f.chart.fabric.Direct {
+		f.link(l)
+	}
+	for _, n := range f.chart.fabric.Hosts {
+		if n.Absent != nil {
+			f.absent[n.GUID] = *n.Absent
+		}
+	}
+	for i := range f.chart.fabric.Switches {
+		if n := f.chart.fabric.Switches[i].Node; n.Absent != nil {
+			f.absent[n.GUID] = *n.Absent
+		}
+	}
+}
+
+func (f *finder) link(l *ctl.Link) {
+	for _, e := range []ctl.End{l.From, l.To} {
+		at := end{e.Node, e.Port}
+		if before := f.links[at]; before == nil || before.State == ctl.Absent {
+			f.links[at] = l
+		}
+	}
+}
+
+func (f *finder) add(p Problem) { f.all = append(f.all, p) }
+
+// fromStatus finds what concerns the manager or the whole subnet.
+func (f *finder) fromStatus() {
+	st := f.status
+	whole := func(h Hurts, kind, text, do string) {
+		f.add(Problem{Hurts: h, Kind: kind, Where: "the subnet", Text: text, Do: do, Shown: "ibsmctl status"})
+	}
+	for _, line := range st.Troubles() {
+		whole(Everyone, "file not in force", line, "")
+	}
+	if st.OwnPort != "" {
+		whole(Everyone, "own port", st.OwnPort, "")
+	}
+	if st.Waiting != "" {
+		whole(Everyone, "no port", st.Waiting, "")
+	}
+	if s := st.Sweep; s != nil {
+		if s.Lost+s.Cut > 0 {
+			text := fmt.Sprintf("%s between a switch and a LID, and %s that do not arrive",
+				plural.Of(s.Cut, "missing route"), plural.Of(s.Lost, "route"))
+			whole(CutOff, "no route", text, "see ibsmctl status, and ibsmctl why A B for a pair")
+		}
+		if !s.Up {
+			whole(CutOff, "sweep with errors",
+				"the last heavy sweep ended with errors: "+plural.Of(s.Failures, "Set")+" failed", "see ibsmctl events")
+		}
+		if s.CreditLoop > 0 {
+			whole(Everyone, "credit loop", fmt.Sprintf("routes have a credit loop of %s: packets can stop for good",
+				plural.Of(s.CreditLoop, "link")), "select another routing engine, such as routing_engine auto")
+		}
+	}
+	if st.TreeLoop != nil {
+		whole(Everyone, "credit loop", st.TreeLoop.String(), "ibsmctl reroute")
+	}
+	for _, a := range st.Alarms {
+		f.add(Problem{Hurts: Risk, Kind: "forbidden packets", Where: a.Where, Since: a.Last, Shown: "ibsmctl security",
+			Text: fmt.Sprintf("%s: %s, the last at %s", a.Kind, plural.Of(int(a.Count), "packet"),
+				a.Last.Format(time.DateTime)), Do: "see docs/security.md"})
+	}
+}
+
+// shownAt is the line of ibsmctl about a port. It has the GUID, as a name may have any characters.
+func shownAt(e ctl.End) string {
+	if e.Port == 0 {
+		return "ibsmctl why " + e.Node
+	}
+	return fmt.Sprintf("ibsmctl why %s:%d", e.Node, e.Port)
+}
+
+// whereAt is a port in words.
+func whereAt(e ctl.End) string {
+	if e.Port == 0 {
+		return strings.TrimSpace(e.Desc)
+	}
+	return fmt.Sprintf("%s port %d", strings.TrimSpace(e.Desc), e.Port)
+}
+
+// fromDiagnoses finds ports and nodes that do not work. Ports without a cable are one remark, and a cable whose two
+// ends do not work is one problem.
+func (f *finder) fromDiagnoses() {
+	unplugged := 0
+	done := map[*ctl.Link]int{} // the problem of a link, and one more
+	for _, d := range f.diagnoses {
+		if len(d.Reasons) == 0 {
+			continue
+		}
+		p := Problem{Kind: d.Reasons[0].Kind, Where: whereAt(d.Port), Text: d.Reasons[0].Text, Do: d.Reasons[0].Do,
+			Shown: shownAt(d.Port), Node: d.Port.Node, Port: d.Port.Port}
+		for _, more := range d.Reasons[1:] {
+			p.Text += "; " + more.Text
+		}
+		p.Since = f.absent[d.Port.Node]
+		link := f.links[end{d.Port.Node, d.Port.Port}]
+		if link == nil && (p.Kind == "no signal" || p.Kind == "disabled") {
+			unplugged++
+			continue
+		}
+		p.Hurts, p.Hosts = f.hurts(d, link)
+		if link == nil || d.Works {
+			f.add(p)
+			continue
+		}
+		far := f.absent[link.From.Node]
+		if at := f.absent[link.To.Node]; far.IsZero() {
+			far = at
+		}
+		if !far.IsZero() && p.Since.IsZero() {
+			continue // the node that has gone is a problem of its own
+		}
+		if i := done[link]; i > 0 {
+			if f.all[i-1].Kind != p.Kind {
+				f.all[i-1].Text += "; " + p.Where + ": " + p.Text
+			}
+			continue
+		}
+		if d.Port.Port > 0 {
+			p.Where = whereAt(link.From) + " to " + whereAt(link.To)
+		}
+		f.add(p)
+		done[link] = len(f.all)
+	}
+	if unplugged > 0 {
+		f.add(Problem{Hurts: Remark, Kind: "no cable", Where: "the subnet",
+			Text: plural.Of(unplugged, "port") + " had no cable since the manager has started, or are disabled",
+			Do:   "nothing, unless a cable should be there", Shown: "ibsmctl ports --state down"})
+	}
+}
+
+// hurts is whom a port that does not work hurts.
+func (f *finder) hurts(d *ctl.Diagnosis, link *ctl.Link) (Hurts, int) {
+	isSwitch := func(e *ctl.End) bool { return e.Type == "switch" }
+	switch gone := !f.absent[d.Port.Node].IsZero(); {
+	case d.Works && !isSwitch(&d.Port):
+		return Slowed, 1
+	case d.Works && link != nil && isSwitch(&link.From) != isSwitch(&link.To):
+		return Slowed, 1
+	case d.Works:
+		return Spare, 0
+	case !isSwitch(&d.Port):
+		return CutOff, 1
+	case (gone || d.Port.Port == 0) && f.hosts[d.Port.Node] > 0:
+		return CutOff, f.hosts[d.Port.Node]
+	case link != nil && isSwitch(&link.From) != isSwitch(&link.To):
+		return CutOff, 1
+	}
+	return Spare, 0
+}

@@ -1,0 +1,89 @@
+import { get } from './api.js';
+import { command, el, fill, name } from './dom.js';
+import { link } from './route.js';
+
+const words = { a: 'Active', s: 'Active, slower than most', v: 'Active, routes avoid it', i: 'Initialize or Armed', d: 'Down or gone', n: 'no answer', x: 'gone', u: 'unknown' };
+
+const pairs = (list) => el('dl', {}, list.filter(([, v]) => v !== '' && v !== undefined && v !== null).map(([k, v]) => [el('dt', {}, k), el('dd', {}, v)]));
+
+// number is a number of a layer in words.
+function number(n, layer) {
+  if (n === undefined) return '';
+  if (n < 0) return 'unknown';
+  if (layer.unit === 'share') return `${(100 * n).toFixed(n < 0.1 ? 1 : 0)} %`;
+  if (layer.unit === 'members') return n === 1 ? 'full member' : n > 0 ? 'limited member' : 'no member';
+  return `${n} ${layer.unit}`;
+}
+
+// details are what there is to say of a selection, or of a path; null for nothing.
+export function details(model, marks, layer, p) {
+  const parts = [];
+  if (marks.path) parts.push(path(model, marks.path, layer, p));
+  if (marks.selected) parts.push(selection(model, marks.selected, layer));
+  return parts.length ? parts : null;
+}
+
+function path(model, r, layer, p) {
+  const lines = r.hops.map((h) => {
+    const s = model.byGUID.get(h.node);
+    const at = s === undefined || !h.out ? null : model.findPort(s, h.out);
+    let load = '';
+    if (layer && at?.trunk !== undefined) load = number(layer.trunks[at.trunk][at.cable], layer);
+    if (layer && at?.square !== undefined) load = number(layer.hosts[s][at.square], layer);
+    return el('tr', {}, el('td', {}, name(h.desc.trim())), el('td', {}, h.out ? String(h.out) : ''), el('td', {}, h.width ? `${h.width} ${h.speed}` : ''), el('td', {}, load));
+  });
+  return el('section', {}, el('h2', {}, 'Path'), el('p', {}, name(r.from.desc), ' to ', name(r.to.desc), `: ${r.result}, ${r.links} links, ${r.gbps} Gb/s, MTU ${r.mtu}, SL ${r.sl}`),
+    el('div', { class: 'scroll', tabIndex: 0, role: 'region', 'aria-label': 'Hops' }, el('table', {}, el('thead', {}, el('tr', {}, ['node', 'out', 'link', layer ? layer.unit : 'load'].map((c) => el('th', { scope: 'col' }, c)))), el('tbody', {}, lines))),
+    layer ? null : el('p', {}, el('a', { href: link('map', { ...Object.fromEntries(p), layer: 'load' }) }, 'with the load of each hop')),
+    el('p', {}, el('a', { href: link('why', { port: r.from.node, other: r.to.node }) }, 'why'), ' ', command(`ibsmctl path ${r.from.node} ${r.to.node}`)));
+}
+
+function selection(model, sel, layer) {
+  const m = model.map;
+  const here = sel.port ? `${sel.guid}:${sel.port}` : sel.guid;
+  const foot = el('p', {}, el('a', { href: link('why', { port: here }) }, 'why'), ' · ', el('a', { href: link('tables', { filter: sel.guid }, 'ports') }, 'ports'), ' ', command(`ibsmctl why ${here}`));
+  const more = el('div');
+  ask(more, sel);
+  if (sel.switch === undefined) {
+    return el('section', {}, el('h2', {}, sel.host ? name(sel.host.desc) : sel.guid), sel.host ? el('p', {}, 'It is on no switch.') : el('p', {}, 'The subnet has no such node, or it has no cable.'), more, foot);
+  }
+  const s = m.switches[sel.switch];
+  if (sel.trunk !== undefined) {
+    const t = m.trunks[sel.trunk];
+    const [a, b] = [m.switches[t.a], m.switches[t.b]];
+    return el('section', {}, el('h2', {}, name(a.name), ' to ', name(b.name)),
+      el('p', {}, `${t.states.length} cable${t.states.length > 1 ? 's' : ''}, ${[...t.states].filter((c) => c === 'a').length} Active`),
+      el('ul', {}, [...t.states].map((c, i) => el('li', {}, `port ${t.ports[2 * i]} to port ${t.ports[2 * i + 1]}: ${words[c]}${layer ? ', ' + number(layer.trunks[sel.trunk][i], layer) : ''}`,
+        c === 'a' ? '' : [' ', el('a', { href: link('why', { port: `${a.guid}:${t.ports[2 * i]}` }) }, 'why')]))), more, foot);
+  }
+  if (sel.square !== undefined) {
+    const far = sel.host;
+    return el('section', {}, el('h2', {}, far ? name(far.desc) : ['Host at ', name(s.name), ` port ${s.ports[sel.square]}`]),
+      pairs([['switch', el('a', { href: link('map', { sel: `${s.guid}:0` }) }, name(s.name), ` port ${s.ports[sel.square]}`)],
+        ['link', words[s.states[sel.square + 1]]], [layer?.unit, layer && number(layer.hosts[sel.switch][sel.square], layer)]]), more,
+      far ? el('p', {}, el('a', { href: link('map', { from: far.node, to: '', sel: sel.guid }) }, 'path from here')) : null, foot);
+  }
+  const bad = [...s.states.slice(1)].filter((c) => c !== 'a').length;
+  const trunks = model.ofSwitch[sel.switch];
+  const down = trunks.filter((i) => model.trunkWorst[i] !== 'a').length;
+  return el('section', {}, el('h2', {}, name(s.name)), pairs([['GUID', el('span', { class: 'mono' }, s.guid)], ['state', words[s.states[0]]],
+    ['hosts', s.ports.length ? `${s.ports.length} links, ${bad} not well` : ''], ['switches', `${trunks.length} neighbours, ${down} not well`]]), more, foot);
+}
+
+// ask adds what the manager knows of the node.
+async function ask(into, sel) {
+  const guid = sel.host?.node || sel.guid;
+  try {
+    const { nodes } = await get('/v1/nodes', { node: guid, absent: 1 });
+    const n = nodes[0];
+    if (!n) return;
+    let far = '';
+    if (!sel.host && sel.square !== undefined && sel.port) {
+      const { links } = await get('/v1/links', { node: guid, absent: 1 });
+      const l = links.find((x) => (x.from.node === guid && x.from.port === sel.port) || (x.to.node === guid && x.to.port === sel.port));
+      const e = l && (l.from.node === guid ? l.to : l.from);
+      if (e) far = el('a', { href: link('map', { sel: `${e.node}:${e.port}` }) }, name(e.desc));
+    }
+    fill(into, pairs([['host', far], ['description', name(n.desc)], ['LID', String(n.lid)], ['ports', `${n.up} of ${n.ports} Active`], ['absent since', n.absent || '']]));
+  } catch { /* the rest is shown */ }
+}
