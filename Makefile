@@ -51,7 +51,7 @@ check: deps fabcheck
 	go vet ./...
 	go run $(staticcheck) ./...
 	.ci/go-test -timeout 30m -race ./...
-	$(MAKE) plugin-test kubernetes-test fuzz-short
+	$(MAKE) plugin-test kubernetes-test page-test fuzz-short
 
 # The plug-in ibsm of ib-kubernetes, in bin/ibsm.so. IB_KUBERNETES is the folder of its source: a plug-in must be built with
 # the compiler and from the source of the program that loads it. The interface FabricClient is used if the source has it.
@@ -72,6 +72,11 @@ plugin-test:
 kubernetes-test:
 	@if (cd dist/kubernetes && go mod download 2>/dev/null); then cd dist/kubernetes && go vet ./... && go test -count=1 ./...; \
 	else echo "kubernetes-test: skipped, the modules of dist/kubernetes cannot be had"; fi
+
+# The page in a browser, Chromium: a module of its own, whose modules are downloaded once.
+page-test:
+	@if (cd ctl/page/browser && go mod download 2>/dev/null); then cd ctl/page/browser && go vet ./... && go test -count=1 ./...; \
+	else echo "page-test: skipped, the modules of ctl/page/browser cannot be had"; fi
 
 # Every fuzz target, a few seconds each.
 fuzz-short:
@@ -107,4 +112,4 @@ fabcheck:
 	@if [ -d $(check_sources) ]; then mkdir -p bin && \
 	$(MAKE) -s -f $(abspath $(check_sources))/Makefile -C bin VPATH=$(abspath $(check_sources)) fabcheck; fi
 
-.PHONY: build install deb rpm image release test hunt check plugin plugin-test kubernetes-test fuzz-short mutants compare bench microbench deps fabcheck
+.PHONY: build install deb rpm image release test hunt check plugin plugin-test kubernetes-test page-test fuzz-short mutants compare bench microbench deps fabcheck

@@ -1,0 +1,2 @@
+// Package browser has tests alone: of the page in Chromium.
+package browser
