@@ -42,7 +42,7 @@ func (d *daemon) serveControl(ctx context.Context) error {
 		Plan: d.control.Plan, Drain: d.drain, CongestionControl: d.control.CongestionControl, Capture: d.capture,
 		Names: d.current.names, Events: d.events, Logger: d.logger, Stats: stats,
 		Leader: d.control.Leader,
-		More: page.New(page.Config{Source: d.control, Counters: d.control, Partitions: d.control}).Routes(),
+		More:   page.New(page.Config{Source: d.control, Counters: d.control, Partitions: d.control}).Routes(),
 		Audit:  changes.Record, Audits: changes.Last, API: func() *ctl.API {
 			if served == nil {
 				return nil
