@@ -252,7 +252,8 @@ func TestTable(t *testing.T) {
 		return table
 	}
 	all := ask("count=1000")
-	if all.Total != len(f.nodes) || len(all.Rows) != len(f.nodes) || all.Matched != all.Total || all.Columns[0].Name != "guid" {
+	if all.Total != len(f.nodes) || len(all.Rows) != len(f.nodes) || all.Matched != all.Total ||
+		all.Columns[0].Name != "guid" {
 		t.Errorf("all: %d rows, %+v", len(all.Rows), all.Columns)
 	}
 	if got := ask("count=3&offset=5&sort=-lid"); len(got.Rows) != 3 || got.Rows[0].Cells[3] != "203" ||
@@ -303,7 +304,8 @@ func TestFind(t *testing.T) {
 	} {
 		_, reply, _ := get(t, s, "/v1/find?text="+url.QueryEscape(text))
 		var r struct{ Found []Found }
-		if err := json.Unmarshal([]byte(reply), &r); err != nil || len(r.Found) == 0 || r.Found[0].Name != want || r.Found[0].Node == "" {
+		if err := json.Unmarshal([]byte(reply), &r); err != nil || len(r.Found) == 0 || r.Found[0].Name != want ||
+			r.Found[0].Node == "" {
 			t.Errorf("%s: want %s first: %.200s", text, want, reply)
 		}
 	}

@@ -31,8 +31,9 @@ func placed(nodes []*ctl.Node, links []*ctl.Link) map[string]Point {
 
 // without are nodes and links but for those of one node.
 func without(nodes []*ctl.Node, links []*ctl.Link, guid string) ([]*ctl.Node, []*ctl.Link) {
+	isIts := func(l *ctl.Link) bool { return l.From.Node == guid || l.To.Node == guid }
 	return slices.DeleteFunc(slices.Clone(nodes), func(n *ctl.Node) bool { return n.GUID == guid }),
-		slices.DeleteFunc(slices.Clone(links), func(l *ctl.Link) bool { return l.From.Node == guid || l.To.Node == guid })
+		slices.DeleteFunc(slices.Clone(links), isIts)
 }
 
 // TestPlaces: no two switches stand in one place, all are on the map and its blocks, and the order of rows does not

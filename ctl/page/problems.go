@@ -85,7 +85,8 @@ func problemsOf(in *facts) []Problem {
 	f.fromSecurity()
 	f.fromManagers()
 	slices.SortStableFunc(f.all, func(a, b Problem) int {
-		return cmp.Or(int(a.Hurts-b.Hurts), b.Hosts-a.Hosts, shape.Natural(a.Where, b.Where), cmp.Compare(a.Text, b.Text))
+		return cmp.Or(int(a.Hurts-b.Hurts), b.Hosts-a.Hosts, shape.Natural(a.Where, b.Where),
+			cmp.Compare(a.Text, b.Text))
 	})
 	return f.all
 }
