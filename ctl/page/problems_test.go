@@ -61,7 +61,8 @@ func TestGoneSwitch(t *testing.T) {
 			if n.Desc == "leaf-05" {
 				n.Absent = &at
 				in.diagnoses = append(in.diagnoses, &ctl.Diagnosis{
-					Port: ctl.End{Node: n.GUID, Desc: n.Desc, Type: n.Type}, State: "absent", Reasons: []ctl.Reason{{Kind: "absent", Text: "it has gone"}}})
+					Port: ctl.End{Node: n.GUID, Desc: n.Desc, Type: n.Type}, State: "absent",
+					Reasons: []ctl.Reason{{Kind: "absent", Text: "it has gone"}}})
 			}
 		}
 		for _, l := range links {

@@ -1,0 +1,59 @@
+package browser
+
+import (
+	"time"
+
+	"os"
+	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+)
+
+// dark shows the page as users see it who prefer dark colours.
+func dark(is bool) chromedp.Action {
+	value := "light"
+	if is {
+		value = "dark"
+	}
+	return emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: value}})
+}
+
+// TestPictures writes pictures of all kinds of subnets, light and dark, on a wide screen and on a phone.
+func TestPictures(t *testing.T) {
+	if os.Getenv("IBSM_PICTURES") == "" {
+		t.Skip("IBSM_PICTURES names no folder")
+	}
+	for name, spec := range map[string]string{"tree": "fattree:k=8", "torus": "torus:dims=4x4x4", "dragonfly": "dragonfly",
+		"pods": "pods:cables=4", "real": "/work/shared/data/ndr-582.topo", "large": "fattree:k=24"} {
+		if only := os.Getenv("IBSM_FABRIC"); only != "" && only != name {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			s := serve(t, spec)
+			b := browser(t, 1400, 900)
+			b.open(s.pageLink())
+			b.until(`/nothing|weakened|wrong/.test(document.getElementById("state").textContent)`)
+			for _, size := range []struct {
+				name string
+				w, h int64
+			}{{"wide", 1400, 900}, {"phone", 390, 780}} {
+				for _, theme := range []string{"light", "dark"} {
+					b.run(chromedp.EmulateViewport(size.w, size.h), dark(theme == "dark"))
+					b.open("#/problems")
+					b.until(`document.querySelector(".summary .age")`)
+					b.picture(name + "-problems-" + size.name + "-" + theme)
+					b.open("#/map")
+					b.until(`document.querySelector("canvas")?.dataset.items > 5`)
+					b.run(chromedp.Sleep(settle))
+					b.picture(name + "-map-" + size.name + "-" + theme)
+					t.Logf("%s %s: %s items, %s left, %s ms", size.name, theme, b.eval(`document.querySelector("canvas").dataset.items`),
+						b.eval(`document.querySelector("canvas").dataset.left`), b.eval(`document.querySelector("canvas").dataset.ms`))
+				}
+			}
+		})
+	}
+}
+
+// settle is for pictures alone.
+const settle = 400 * time.Millisecond
