@@ -38,6 +38,7 @@ type Core struct {
 	vPortList    *sweep.VPortList   // that is being made
 	portsReset   []mad.GUID         // by the sweep under way
 	vPortsUnread bool               // the last sweep left entries of tables alone that may be those of vPorts
+	onceUntil    time.Duration      // when a run with Once ends at the latest that goes on because of vPorts
 	awaiting     awaiting           // the engine for which interim routes serve
 	traps        traps              // notices, and the sweeps that they cause
 	descriptions descriptions       // NodeDescriptions, between sweeps
@@ -283,6 +284,7 @@ func (c *Core) Deadline() (at time.Duration, ok bool) {
 	earlier(c.descriptions.due, c.descriptions.due > 0)
 	earlier(c.multicast.Due(), c.multicast.Due() > 0)
 	earlier(c.vPortsDue())
+	earlier(c.onceUntil, c.onceUntil != 0)
 	earlier(c.proving.deadline())
 	return at, ok
 }

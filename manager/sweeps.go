@@ -1,7 +1,9 @@
 package manager
 
 import (
+	"cmp"
 	"fmt"
+	"time"
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
@@ -82,6 +84,7 @@ func (c *Core) pump() {
 			break
 		}
 	}
+	c.finishOnce()
 	c.observe()
 }
 
@@ -292,6 +295,8 @@ func (c *Core) finish(out *sweep.Outcome) {
 	case c.cfg.Once && trouble != "":
 		c.exit(fmt.Errorf("%w: %s", ErrIncomplete, trouble))
 		return
+	case c.cfg.Once && c.vPorts.Busy():
+		c.onceUntil = cmp.Or(c.onceUntil, c.fx.now+onceVPorts)
 	case c.cfg.Once:
 		c.exit(nil)
 		return
@@ -304,6 +309,17 @@ func (c *Core) finish(out *sweep.Outcome) {
 	}
 	if !goesOn {
 		c.sweeps.scheduleNext(c.fx.now, c.cfg.SweepInterval)
+	}
+}
+
+// onceVPorts is for how long a run with Once goes on because of vPorts.
+const onceVPorts = time.Minute
+
+// finishOnce ends a run with Once that went on because of vPorts.
+func (c *Core) finishOnce() {
+	idle := c.sweeps.phase == nil && !c.sweeps.wanted.has(wishHeavy) && !c.vPorts.Busy() && c.vPortList == nil
+	if c.onceUntil != 0 && c.handover.state != exited && (idle || c.fx.now >= c.onceUntil) {
+		c.exit(nil)
 	}
 }
 

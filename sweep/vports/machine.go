@@ -282,6 +282,17 @@ func (m *Machine) Complete() bool {
 	return m.settings.Mode != Enable || m.subnet != nil && m.unread == 0
 }
 
+// Busy reports whether vPorts may become ACTIVE without anything that happens elsewhere: a port is visited or waits for
+// a visit, or a sweep is about to be asked for; or what has changed has not been shown yet. A port that does not answer
+// and one that reports changes without end are left out.
+func (m *Machine) Busy() bool {
+	if m.subnet == nil {
+		return false
+	}
+	soon := func(p *port) bool { return p.unheard < 2 && !p.traps.storms() }
+	return m.task != nil || len(m.active) > 0 || m.asksSweep || m.changed || slices.ContainsFunc(m.queue, soon)
+}
+
 // Due is when there is something to do without an outcome; false for never.
 func (m *Machine) Due() (at time.Duration, ok bool) {
 	if m.subnet == nil {

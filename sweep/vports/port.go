@@ -72,6 +72,7 @@ type visit struct {
 	heard      bool // it has answered
 	unanswered int
 	moved      bool // some vPort has another state than it had
+	enabled    bool // virtualization has been enabled
 	block      int  // of states, the next one
 	ready      []*vPort
 	awaits     bool          // some vPort waits for its P_Keys to be computed
@@ -179,6 +180,9 @@ func (p *port) end(now time.Duration) (again wish, due time.Duration) {
 		} else {
 			p.retry = max(p.retry, firstLook<<(maxLooks-1-p.looks))
 		}
+	}
+	if p.enabled && !slices.ContainsFunc(p.vPorts, func(v *vPort) bool { return v.isUp() && !v.isPhysical() }) {
+		p.retry = max(p.retry, firstLook) // its functions come up only now, and the trap that says so may be lost
 	}
 	if p.retry > 0 {
 		if again == 0 || now+p.retry < due {
@@ -477,7 +481,7 @@ func (m *Machine) enabled(now time.Duration, p *port, info *smp.VirtualizationIn
 		p.retry, p.stage = firstRetry<<p.tries, ends
 		return
 	}
-	p.tries = 0
+	p.tries, p.enabled = 0, m.settings.Mode == Enable
 	m.readStates(now, p)
 }
 
