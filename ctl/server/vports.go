@@ -240,7 +240,9 @@ var vPortWaits = map[topo.VPortWait]ctl.Reason{
 	topo.WaitsForDriver: because("function down", "", "set the function's link policy to Follow and load its driver: "+
 		"ibstat in the pod or virtual machine shows it"),
 	topo.WaitsForPort: because("port down", "", "see the port that it is behind: ibsmctl why PORT"),
-	topo.WaitsForLID:  because("no LID", "", "run ibsmctl sweep; ibsmctl events shows whether all LIDs are assigned"),
+	topo.WaitsForPKeys: because("P_Keys not read", "", "run ibsmctl sweep; if it stays, see the findings of the port in "+
+		"ibsmctl why PORT"),
+	topo.WaitsForLID: because("no LID", "", "run ibsmctl sweep; ibsmctl events shows whether all LIDs are assigned"),
 	topo.WaitsForSwitch: because("P_Keys not written", "", "run ibsmctl sweep; if it stays, see the findings of the switch "+
 		"in ibsmctl why"),
 	topo.WaitsForOwner: because("GUID in use", "", "give one of the functions another GUID: ibsmctl vports GUID lists "+
