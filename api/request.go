@@ -42,7 +42,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	path, valid := cleaned(r.URL)
 	if !valid {
-		fail(w, http.StatusNotFound, "no such request: "+r.Method+" "+shown(r.URL.Path), "docs/api.md lists the requests")
+		notServed(w, r)
 		return
 	}
 	r.URL.Path, r.URL.RawPath = path, ""
@@ -177,7 +177,16 @@ func (s *Server) unserved(w http.ResponseWriter, r *http.Request) {
 			strings.Join(allowed, " or "))
 		return
 	}
-	fail(w, http.StatusNotFound, "no such request: "+r.Method+" "+shown(r.URL.Path), "docs/api.md lists the requests")
+	notServed(w, r)
+}
+
+// notServed replies to a request whose path nothing is served at.
+func notServed(w http.ResponseWriter, r *http.Request) {
+	path, page := strings.ToLower(r.URL.Path), "docs/api-requests.md lists the requests"
+	if strings.HasPrefix(path, "/ufmrest") || path == "/dologin" {
+		page = "docs/ufm.md lists UFM's calls that are served"
+	}
+	fail(w, http.StatusNotFound, "no such request: "+r.Method+" "+shown(r.URL.Path), page)
 }
 
 // shown is a text of a request for a message.

@@ -104,7 +104,12 @@ func TestFlagsAndPaths(t *testing.T) {
 			"/ufmRestV4/resources/pkeys", "/ufmRest/resources/pkeys/0x2fb/guids", "/ufmRestKrb/app/ufm_version", "/dologin",
 			"/ufmRest/jobs/1", "/ufmRest/app/versioning", "/ufmRest/resources/vports", "/resources/pkeys"} {
 			r := b.client.Do(b.T, "GET", path, "")
-			if err := r.Sound(); err != nil || r.Status != 404 || !strings.Contains(r.Body, "no such request") {
+			page := "docs/api-requests.md"
+			if strings.HasPrefix(strings.ToLower(path), "/ufm") || path == "/dologin" {
+				page = "docs/ufm.md"
+			}
+			if err := r.Sound(); err != nil || r.Status != 404 || !strings.Contains(r.Body, "no such request") ||
+				!strings.Contains(r.Body, `"hint": "`+page+" lists") {
 				b.Errorf("GET %s: status %d, %s, %v", path, r.Status, r.Body, err)
 			}
 		}
