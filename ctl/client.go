@@ -20,8 +20,9 @@ type Client struct {
 	base          *url.URL
 	address       string
 	remote        bool
-	authorization string // the header; "" for none
-	names         []byte // a node-name-map for replies with names in texts; nil for the manager's
+	authorization string        // the header; "" for none
+	patience      time.Duration // for a connection over the network
+	names         []byte        // a node-name-map for replies with names in texts; nil for the manager's
 	http          http.Client
 }
 

@@ -187,9 +187,5 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-// SetConnectPatience has connections given up earlier, until the returned function is called.
-func SetConnectPatience(d time.Duration) (undo func()) {
-	before := connectPatience
-	connectPatience = d
-	return func() { connectPatience = before }
-}
+// SetPatience has connections given up after another time. It is called before the first request.
+func (c *Client) SetPatience(d time.Duration) { c.patience = d }

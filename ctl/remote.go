@@ -54,7 +54,7 @@ func (f Fingerprint) String() string {
 }
 
 // connectPatience is how long a connection may take, with TLS.
-var connectPatience = 10 * time.Second
+const connectPatience = 10 * time.Second
 
 // Times of a connection.
 const (
@@ -94,7 +94,7 @@ func NewTLSClient(r Remote) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{base: base, address: base.String(), remote: true}
+	c := &Client{base: base, address: base.String(), remote: true, patience: connectPatience}
 	switch {
 	case strings.ContainsFunc(r.Token, func(c rune) bool { return c <= ' ' || c > '~' }):
 		return nil, fmt.Errorf("%s: the token has characters that no token has", c.address)
@@ -113,16 +113,20 @@ func NewTLSClient(r Remote) (*Client, error) {
 	if len(r.Fingerprints) > 0 {
 		pin(conf, r.Fingerprints)
 	}
-	dialer := &net.Dialer{Timeout: connectPatience, KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: silence,
-		Interval: silence / 3, Count: 3}}
+	dialer := &net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: silence, Interval: silence / 3,
+		Count: 3}}
 	c.http = http.Client{
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{
 			DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+				ctx, cancel := context.WithTimeout(ctx, c.patience)
+				defer cancel()
 				conn, err := dialer.DialContext(ctx, network, addr)
 				return conn, c.unreached(err)
 			},
 			DialTLSContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+				ctx, cancel := context.WithTimeout(ctx, c.patience)
+				defer cancel()
 				conn, err := dialTLS(ctx, dialer, conf, network, addr)
 				if err != nil {
 					return nil, c.unreached(err)
@@ -136,8 +140,6 @@ func NewTLSClient(r Remote) (*Client, error) {
 }
 
 func dialTLS(ctx context.Context, d *net.Dialer, conf *tls.Config, network, addr string) (*tls.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, connectPatience)
-	defer cancel()
 	raw, err := d.DialContext(ctx, network, addr)
 	if err != nil {
 		return nil, err
@@ -181,13 +183,13 @@ func (c *Client) unreached(err error) error {
 		return nil
 	}
 	f := &Failure{cause: errors.Join(ErrUnreachable, err)}
-	f.Err, f.Hint = reason(err)
+	f.Err, f.Hint = c.reason(err)
 	f.Err = c.address + ": " + f.Err
 	return f
 }
 
 // reason is why no connection came about, and what to do.
-func reason(err error) (text, hint string) {
+func (c *Client) reason(err error) (text, hint string) {
 	var (
 		unverified *tls.CertificateVerificationError
 		pinned     *errFingerprint
@@ -210,7 +212,7 @@ func reason(err error) (text, hint string) {
 		return fmt.Sprintf("the server refuses the connection: %v", op.Err), "see certificate and key of the profile: the " +
 			"certificate must be valid, and of an authority that the manager accepts"
 	case errors.As(err, &timeout) && timeout.Timeout():
-		return fmt.Sprintf("no answer within %v", connectPatience), "see whether the host is up, and whether a firewall is " +
+		return fmt.Sprintf("no answer within %v", c.patience), "see whether the host is up, and whether a firewall is " +
 			"between"
 	case isOp:
 		err = op.Err // without the address, which the error has already
@@ -247,7 +249,7 @@ func (c *Client) broken(err error) error {
 	}
 	f.Hint = "it has too many connections, is exiting, or wants a client certificate: try again later"
 	if op := (*net.OpError)(nil); errors.As(err, &op) && op.Op == "remote error" { // TLS 1.3 refuses a certificate late
-		f.Err, f.Hint = reason(err)
+		f.Err, f.Hint = c.reason(err)
 	}
 	f.Err = c.address + ": " + f.Err
 	return f

@@ -83,12 +83,10 @@ func TestSlowScrape(t *testing.T) {
 	case <-time.After(late):
 		t.Fatal("a client that takes a scrape slowly is served for ever")
 	}
-	b.mustAnswer()
-	for deadline := time.Now().Add(late); b.server.Stats().Cut.Load() != 1; {
-		if time.Now().After(deadline) {
-			t.Fatal("the reply is not counted as cut")
-		}
-	}
+	b.until("the reply is counted as cut", func() bool { return b.server.Stats().Cut.Load() == 1 })
+	b.until("others are answered", func() bool { // on a busy machine not each in time
+		return b.Get(t.Context(), "/v1/status", nil, nil) == nil
+	})
 }
 
 // There are no metrics where nobody gives any, and an error is the Source's.

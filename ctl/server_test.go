@@ -342,7 +342,7 @@ func TestUnreachable(t *testing.T) {
 // A follower is reported everything after the number it names, as it happens, and until
 // it leaves or the manager ends.
 func TestFollow(t *testing.T) {
-	b := serve(t, &source{}, ctl.Config{Patience: 50 * time.Millisecond})
+	b := serve(t, &source{}, ctl.Config{Patience: time.Minute})
 	for i := range 20 { // the ring has room for 8
 		b.events.Add(ctl.Event{Text: fmt.Sprint("event ", i+1)})
 	}

@@ -99,7 +99,7 @@ func TestEngineTakeover(t *testing.T) {
 func takeOverEngine(t *testing.T, spec, engine string, options ...string) *simulator {
 	t.Helper()
 	s := startIbsim(t, generated(spec).file(t))
-	options = append(options, "-R", engine)
+	options = append(options, "-R", engine, "-t", "2000") // of an SMP: a busy machine may not run the simulator for a second
 	if engine == "torus-2QoS" {
 		options = append(options, "--torus_config", s.writeTorusConf())
 	}

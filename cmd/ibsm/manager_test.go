@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 )
 
 // manager is a subnet manager that the tests can start. The harness is written for
@@ -69,6 +70,9 @@ func program(t *testing.T, name string) string {
 	return built(t, "cmd/"+name)
 }
 
+// buildLimit is how long a build may take: on a busy machine minutes, where no part of it is in Go's cache.
+const buildLimit = 30 * time.Minute
+
 // built builds the program in a folder of this module and returns where it is.
 func built(t *testing.T, folder string) string {
 	t.Helper()
@@ -82,7 +86,7 @@ func built(t *testing.T, folder string) string {
 	if raceDetector {
 		argv = slices.Insert(argv, 2, "-race")
 	}
-	if r := run(t, "", nil, argv...); r.status != 0 {
+	if r := runWithin(t, buildLimit, "", nil, argv...); r.status != 0 {
 		t.Fatalf("go build %s: %s", folder, r.stderr)
 	}
 	return path

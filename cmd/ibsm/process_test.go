@@ -21,7 +21,7 @@ func patience() time.Duration {
 	if proof() {
 		return 10 * time.Minute
 	}
-	return time.Minute
+	return 3 * time.Minute
 }
 
 // proof reports whether the tests run in their full sizes.
@@ -202,7 +202,13 @@ func profiled(t *testing.T, argv []string) []string {
 // run runs argv to its end.
 func run(t *testing.T, dir string, env []string, argv ...string) result {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience())
+	return runWithin(t, patience(), dir, env, argv...)
+}
+
+// runWithin runs argv to its end, which must come within a time.
+func runWithin(t *testing.T, limit time.Duration, dir string, env []string, argv ...string) result {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	var out, errs bytes.Buffer
 	cmd := command(ctx, dir, env, profiled(t, argv)...)
@@ -211,7 +217,7 @@ func run(t *testing.T, dir string, env []string, argv ...string) result {
 	err := cmd.Run()
 	runtime.UnlockOSThread()
 	if ctx.Err() != nil {
-		t.Fatalf("%s has not ended within %v; it wrote:\n%s%s", argv, patience(), tail(out.String()),
+		t.Fatalf("%s has not ended within %v; it wrote:\n%s%s", argv, limit, tail(out.String()),
 			tail(errs.String()))
 	}
 	if cmd.ProcessState == nil {

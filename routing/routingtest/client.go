@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	"ibsm/mad"
 	"ibsm/mad/sarec"
@@ -45,7 +46,8 @@ func newClient(t testing.TB, port mad.Port) (c *client, end func()) {
 
 func (c *client) ask(requests ...txn.Request) []txn.Outcome {
 	c.t.Helper()
-	outcomes, err := txntest.Do(c.ctx, c.port, txn.Config{MaxWindow: 8}, requests)
+	// patient: a busy machine may not run the manager for seconds
+	outcomes, err := txntest.Do(c.ctx, c.port, txn.Config{MaxWindow: 8, Timeout: 2 * time.Second, Retries: 14}, requests)
 	if err != nil {
 		c.t.Fatal(err)
 	}
