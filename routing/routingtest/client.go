@@ -46,8 +46,8 @@ func newClient(t testing.TB, port mad.Port) (c *client, end func()) {
 
 func (c *client) ask(requests ...txn.Request) []txn.Outcome {
 	c.t.Helper()
-	// patient: a busy machine may not run the manager for seconds
-	outcomes, err := txntest.Do(c.ctx, c.port, txn.Config{MaxWindow: 8, Timeout: 2 * time.Second, Retries: 14}, requests)
+	const timeout = 2 * time.Second // a busy machine may not run the manager for a second
+	outcomes, err := txntest.Do(c.ctx, c.port, txn.Config{MaxWindow: 8, Timeout: timeout, Retries: 14}, requests)
 	if err != nil {
 		c.t.Fatal(err)
 	}
