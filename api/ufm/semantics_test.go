@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"ibsm/api/ufm"
 	"ibsm/api/ufm/ufmtest"
@@ -505,7 +506,7 @@ func TestReadYourWrites(t *testing.T) {
 func TestLargePartition(t *testing.T) {
 	both(t, func(t *testing.T, http2 bool) {
 		b := nico(t)
-		b.client.HTTP2 = http2
+		b.client.HTTP2, b.client.Timeout = http2, 5*time.Minute // with the race detector, on a busy machine
 		var guids []string
 		for i := range 5000 {
 			guids = append(guids, fmt.Sprintf("%016x", 0x0200000000000000+i+1))

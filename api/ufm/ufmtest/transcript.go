@@ -4,6 +4,7 @@ package ufmtest
 
 import (
 	"bufio"
+	"cmp"
 	"crypto/tls"
 	"embed"
 	"encoding/json"
@@ -96,6 +97,7 @@ type Client struct {
 	// Credential is the value of the header Authorization in the place of that of a transcript; nil for this one.
 	Credential func(transcript string) string
 	Seen       func(*Exchange, *Reply) // gets each request and its reply; nil for nobody
+	Timeout    time.Duration           // of a reply; 0 for that of programs, which give up after ten seconds
 
 	client *http.Client
 }
@@ -143,8 +145,8 @@ func (c *Client) Close() {
 	}
 }
 
-// timeout is how long a reply may take: programs give up after ten seconds.
-const timeout = 10 * time.Second
+// timeout is how long a reply may take.
+func (c *Client) timeout() time.Duration { return cmp.Or(c.Timeout, 10*time.Second) }
 
 // raw sends an exchange over HTTP/1.1, on a connection of its own.
 func (c *Client) raw(tb testing.TB, e *Exchange) (*Reply, error) {
@@ -153,7 +155,7 @@ func (c *Client) raw(tb testing.TB, e *Exchange) (*Reply, error) {
 		return nil, err
 	}
 	var conn net.Conn
-	if dialer := (&net.Dialer{Timeout: timeout}); c.TLS == nil {
+	if dialer := (&net.Dialer{Timeout: c.timeout()}); c.TLS == nil {
 		conn, err = dialer.DialContext(tb.Context(), "tcp", at.Host)
 	} else {
 		config := c.TLS.Clone()
@@ -164,7 +166,7 @@ func (c *Client) raw(tb testing.TB, e *Exchange) (*Reply, error) {
 		return nil, err
 	}
 	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(timeout))
+	conn.SetDeadline(time.Now().Add(c.timeout()))
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\n", e.Method, e.Path)
 	for _, h := range e.Header {
@@ -184,7 +186,7 @@ func (c *Client) http2(tb testing.TB, e *Exchange) (*Reply, error) {
 		protocols.SetHTTP2(true)
 		t := &http.Transport{TLSClientConfig: c.TLS, Protocols: protocols, DisableCompression: true}
 		tb.Cleanup(t.CloseIdleConnections)
-		c.client = &http.Client{Transport: t, Timeout: timeout,
+		c.client = &http.Client{Transport: t, Timeout: c.timeout(),
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	}
 	req, err := http.NewRequestWithContext(tb.Context(), e.Method, c.URL, strings.NewReader(e.Body))
