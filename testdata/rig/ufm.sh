@@ -33,9 +33,14 @@ knows() {
 	patience=10
 	[ "$status" = 200 ] || fail "ufm_version at $1: status $status, $(cat /tmp/reply /tmp/curl.out; tail -n 3 /tmp/sm$1.log)"
 }
-# change N PATH BODY: a change at the master, which succeeds.
+# change N PATH BODY: a change at the master, which succeeds. As ib-kubernetes does, it is repeated every 5 s as long as it has
+# status 503: where a busy host does not run the standby, or write to the disk, for two seconds.
 change() {
-	call $1 POST $2 "$3"
+	for again in 1 2 3 4 5 6; do
+		call $1 POST $2 "$3"
+		[ "$status" = 503 ] || break
+		sleep 5
+	done
 	[ "$status" = 200 ] || fail "POST $2 $3 at $1: status $status, $(cat /tmp/reply /tmp/curl.out)"
 }
 digits() { port_guid $1 | cut -c 3-; }
