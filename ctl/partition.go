@@ -254,7 +254,7 @@ func (s *Server) carryOut(w http.ResponseWriter, source PartitionSource, o *Part
 func ChangePartition(w http.ResponseWriter, source PartitionSource, to *slog.Logger, o *PartitionOrder) (
 	*PartitionChanged, error) {
 	done, err := source.ChangePartition(o)
-	if done != nil && (done.Changed || !done.Mirrored) { // also where the error is that the store cannot be written
+	if done != nil && (done.Changed || !done.Mirrored) { // also where the error is that the store does not have it yet
 		logPartition(to, o.By, done)
 		NoteChange(w, done.Before, done.After)
 	}

@@ -44,7 +44,7 @@ var (
 	ErrNotMaster   = errors.New("this manager is not master, or is handing the mastership over")
 	ErrNotMirrored = errors.New(
 		"partitions_mirror is required, and no standby has acknowledged the change: nothing is changed")
-	ErrNotStored = errors.New("the change is in force, but the store cannot be written")
+	ErrNotStored = errors.New("the change is in force, but not in the store yet: the disk is slow, or cannot be written")
 	ErrBusy      = errors.New("too many orders about partitions are waiting")
 )
 
