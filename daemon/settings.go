@@ -176,7 +176,8 @@ func subnetSettings(c *conf.Config) sweep.Settings {
 func vPorts(c *conf.Config) vports.Settings {
 	layout, _ := smp.ParseVPortLayout(conf.VirtModifierLayout.In(c)) // one of the words
 	return vports.Settings{Mode: vports.Mode(conf.VirtEnabled.In(c)), Layout: layout,
-		MaxPorts: int(min(conf.VirtMaxPortsInProcess.In(c), math.MaxInt32))}
+		MaxPorts:   int(min(conf.VirtMaxPortsInProcess.In(c), math.MaxInt32)),
+		FirstKeeps: conf.Security.In(c) == conf.Tenants}
 }
 
 // vPortsView is what the SA makes of them.

@@ -68,3 +68,13 @@ func TestTenantsPartitions(t *testing.T) {
 		t.Errorf("a missing file that is named: %v", missing.Errors)
 	}
 }
+
+// TestTenantsVPorts: with security tenants a second function with a GUID does not take it from the first.
+func TestTenantsVPorts(t *testing.T) {
+	secret, _ := secretFile(t)
+	for text, want := range map[string]bool{"": false, secret + "security tenants\n": true, secret + "security open\n": false} {
+		if got := vPorts(load(text).Config).FirstKeeps; got != want {
+			t.Errorf("%q: %t", text, got)
+		}
+	}
+}

@@ -6,12 +6,14 @@ import (
 	"testing"
 	"time"
 
+	"ibsm/finding"
 	"ibsm/mad"
 	"ibsm/mad/sarec"
 	"ibsm/mad/smp"
 	"ibsm/manager"
 	"ibsm/registry"
 	"ibsm/sim/fabric"
+	"ibsm/sweep"
 	"ibsm/sweep/vports"
 	"ibsm/topo/net"
 	"ibsm/view"
@@ -338,5 +340,77 @@ func TestFunctionsJoinAgain(t *testing.T) {
 		if is, want := st.TakeReregister(), slices.Contains(members, of); is != want {
 			t.Errorf("clients at %v were asked to register again: %t, want %t", of, is, want)
 		}
+	}
+}
+
+// With FirstKeeps, as security tenants has it, a function with the GUID of another one takes neither its paths nor its
+// P_Keys nor what it registered, also while that one restarts. It gets the GUID when the other one is gone.
+func TestFirstFunctionKeepsItsGUID(t *testing.T) {
+	gone := map[string]func(b *functions, first fabric.VPort){
+		"it gets another GUID": func(b *functions, first fabric.VPort) {
+			b.Fabric.SetFunctionGUID(first, 0x0300000000000001, 0x0300000000000002)
+			b.pass(5 * time.Second)
+		},
+		"its adapter leaves": func(b *functions, first fabric.VPort) {
+			b.Fabric.NodeDown(first.At.Node)
+			b.pass(settling)
+		},
+		"it is down for long": func(b *functions, first fabric.VPort) {
+			b.Fabric.SetFunctionPolicy(first, true)
+			b.pass(50 * time.Second)
+			if second := (fabric.VPort{At: host(b.net, 6), Index: 2}); b.state(second) != smp.PortInit {
+				b.Errorf("after 50 s the other one is %v", b.state(second))
+			}
+			b.pass(20 * time.Second)
+		},
+	}
+	for name, leave := range gone {
+		t.Run(name, func(t *testing.T) {
+			b := newFunctions(t, "fattree:k=4,levels=2", fabric.VPorts{Functions: 2}, fabric.Config{})
+			first, second := fabric.VPort{At: host(b.net, 3), Index: 1}, fabric.VPort{At: host(b.net, 6), Index: 2}
+			guid, asks := functionGUID(first), fabric.VPort{At: host(b.net, 2), Index: 1}
+			cfg := virtualSAConfig()
+			cfg.Sweep.Settings.VPorts.FirstKeeps = true
+			policy := b.tenantsByFunction()
+			cfg.Sweep.Partitions = sweep.Partitions{Policy: policy}
+			b.start(cfg)
+			b.joinAs(first, clientGroup(0))
+			b.offerAs(first)
+			mustKeep := func(when string) {
+				t.Helper()
+				if b.state(first) != smp.PortActive || b.state(second) != smp.PortInit {
+					t.Errorf("%s: the first is %v, the other %v", when, b.state(first), b.state(second))
+				}
+				if held := b.Fabric.VPortPKeys(second); slices.Contains(held, 0x8001) {
+					t.Errorf("%s: the other one holds %v", when, held)
+				}
+				if rec, st := b.pathAs(asks, first); st != mad.StatusOK || rec.DLID() != b.Fabric.VPortLID(first) {
+					t.Errorf("%s: the path to the GUID: status %v, LID %v", when, st, rec.DLID())
+				}
+			}
+			b.Fabric.SetFunctionGUID(second, guid, 7)
+			b.pass(3 * time.Minute)
+			mustKeep("with another one")
+			b.mustBeRegistered("with another one", map[mad.GUID][3]int{guid: {1, 1, 1}})
+			count := 0
+			for _, f := range b.m.View.Findings {
+				if f.Kind == finding.DuplicateVPort {
+					count++
+				}
+			}
+			if count != 1 {
+				t.Errorf("%d findings of duplicates: %v", count, b.m.View.Findings)
+			}
+			b.Fabric.RebootFunction(first)
+			b.pass(5 * time.Second)
+			mustKeep("after the first has restarted")
+			leave(b, first)
+			if b.state(second) != smp.PortActive || !slices.Contains(b.Fabric.VPortPKeys(second), 0x8001) {
+				t.Errorf("the first is gone: the other is %v, holds %v", b.state(second), b.Fabric.VPortPKeys(second))
+			}
+			if rec, st := b.pathAs(asks, second); st != mad.StatusOK || rec.DLID() != b.Fabric.VPortLID(second) {
+				t.Errorf("the first is gone: the path to the GUID: status %v, LID %v", st, rec.DLID())
+			}
+		})
 	}
 }

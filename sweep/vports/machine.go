@@ -39,6 +39,8 @@ type Settings struct {
 	Mode     Mode
 	MaxPorts int // visited at a time (virt_max_ports_in_process); 0 is no limit
 	Layout   smp.VPortLayout
+	// FirstKeeps says that a GUID stays with the vPort that has it until that is gone, where two have it.
+	FirstKeeps bool
 }
 
 // Subnet is a subnet as a heavy sweep has left it.
@@ -314,6 +316,9 @@ func (m *Machine) Due() (at time.Duration, ok bool) {
 	}
 	if m.judgeAt != 0 {
 		earlier(m.judgeAt)
+	}
+	if m.passAt != 0 {
+		earlier(m.passAt)
 	}
 	if m.sweepAt != 0 {
 		earlier(m.sweepAt)

@@ -14,9 +14,15 @@ import (
 // last has the GUID then, and the other one is left alone until it goes down. If both are still there after
 // migrationTime, two functions have one GUID. Both stay as they are. A vPort never has the GUID of a port, but for
 // vPort 0, which has that of its own.
+//
+// With Settings.FirstKeeps the one that has it keeps it until it is gone: it shows another GUID, its adapter has left,
+// or it has been down for goneAfter, so that nobody takes its place while it restarts.
 
 // migrationTime is for how long two vPorts may have a GUID without a finding.
 const migrationTime = time.Minute
+
+// goneAfter is for how long a vPort that is down keeps its GUID with Settings.FirstKeeps.
+const goneAfter = time.Minute
 
 // owners are the vPorts that have GUIDs.
 type owners struct {
@@ -25,6 +31,9 @@ type owners struct {
 	since   map[mad.GUID]time.Duration
 	ofPorts []mad.GUID    // of vPorts that ports of the subnet have, too
 	judgeAt time.Duration // when some GUID has been at two vPorts for migrationTime; 0 for never
+	// kept are the GUIDs that vPorts keep which are down, while others wait for them, and until when.
+	kept   map[mad.GUID]time.Duration
+	passAt time.Duration // the first of these times; 0 for never
 }
 
 // claim notes that a vPort shows its GUID.
@@ -40,6 +49,10 @@ func (m *Machine) claim(now time.Duration, v *vPort) {
 	was := m.of[guid]
 	switch {
 	case was == v:
+		if v.isUp() {
+			v.downAt = 0
+			delete(m.kept, guid)
+		}
 		return
 	case was == nil:
 		m.of[guid] = v
@@ -47,8 +60,11 @@ func (m *Machine) claim(now time.Duration, v *vPort) {
 	case slices.Contains(m.others[guid], v):
 		m.remove(guid, v)
 	}
-	if !v.isUp() || was.isUp() && !v.newerThan(was) {
+	if keeps := m.keeps(now, was); !v.isUp() || keeps || was.isUp() && !m.takesFrom(v, was) {
 		m.others[guid] = append(m.others[guid], v)
+		if keeps && v.isUp() {
+			m.keepUntil(guid, was.downAt+goneAfter)
+		}
 	} else {
 		m.of[guid] = v
 		m.others[guid] = append(m.others[guid], was)
@@ -80,11 +96,64 @@ func (v *vPort) newerThan(o *vPort) bool {
 		cmp.Compare(o.index, v.index)) > 0
 }
 
-// release notes that a vPort has gone down. Another one that shows its GUID and is up has it then.
+// takesFrom reports whether a vPort that is up takes a GUID from one that is up.
+func (m *Machine) takesFrom(v, was *vPort) bool {
+	if m.settings.FirstKeeps { // which one was the first is not known of those that were up when they were read first
+		return v.came == 0 && was.came == 0 && v.newerThan(was)
+	}
+	return v.newerThan(was)
+}
+
+// keeps reports whether a vPort that is down keeps its GUID, because it may come up again.
+func (m *Machine) keeps(now time.Duration, v *vPort) bool {
+	return m.settings.FirstKeeps && !v.isUp() && v.downAt != 0 && now < v.downAt+goneAfter
+}
+
+// keepUntil notes until when others wait for a GUID.
+func (m *Machine) keepUntil(guid mad.GUID, at time.Duration) {
+	if m.kept == nil {
+		m.kept = map[mad.GUID]time.Duration{}
+	}
+	m.kept[guid] = at
+	m.passAt = min(cmp.Or(m.passAt, at), at)
+}
+
+// passOn gives GUIDs to others that vPorts have kept which did not come up again.
+func (m *Machine) passOn(now time.Duration) {
+	if m.passAt == 0 || now < m.passAt {
+		return
+	}
+	m.passAt = 0
+	var due []mad.GUID
+	for guid, at := range m.kept {
+		if at <= now {
+			due = append(due, guid)
+		} else {
+			m.passAt = min(cmp.Or(m.passAt, at), at)
+		}
+	}
+	slices.Sort(due)
+	for _, guid := range due {
+		delete(m.kept, guid)
+		if v := m.of[guid]; v != nil && !v.isUp() {
+			m.release(now, v)
+		}
+	}
+}
+
+// release notes that a vPort has gone down. Another one that shows its GUID and is up has it then, or when the vPort
+// is gone.
 func (m *Machine) release(now time.Duration, v *vPort) {
 	guid := v.claims
 	if m.of[guid] != v {
 		m.overlap(now, guid)
+		return
+	}
+	v.downAt = cmp.Or(v.downAt, now)
+	if m.keeps(now, v) {
+		if slices.ContainsFunc(m.others[guid], (*vPort).isUp) {
+			m.keepUntil(guid, v.downAt+goneAfter)
+		}
 		return
 	}
 	var next *vPort
@@ -98,7 +167,7 @@ func (m *Machine) release(now time.Duration, v *vPort) {
 	}
 	m.remove(guid, next)
 	m.of[guid], m.others[guid] = next, append(m.others[guid], v)
-	next.p.shown, m.changed = nil, true
+	v.p.shown, next.p.shown, m.changed = nil, nil, true
 	m.want(next.p, now, writes)
 	m.overlap(now, guid)
 }
@@ -109,13 +178,14 @@ func (m *Machine) unclaim(now time.Duration, v *vPort) {
 	if guid == 0 {
 		return
 	}
-	v.claims = 0
+	v.claims, v.downAt = 0, 0
 	if m.of[guid] != v {
 		m.remove(guid, v)
 		m.overlap(now, guid)
 		return
 	}
 	delete(m.of, guid)
+	delete(m.kept, guid)
 	others := m.others[guid]
 	delete(m.others, guid)
 	for _, o := range others {

@@ -108,6 +108,7 @@ func (m *Machine) Show(now time.Duration) *Known {
 	if m.subnet == nil && len(m.ports) > 0 {
 		return nil // what was known before Pause is shown until there is a subnet
 	}
+	m.passOn(now)
 	if m.judgeAt != 0 && m.judgeAt <= now { // Findings has something to say
 		m.judgeAt, m.changed = 0, true
 	}

@@ -29,6 +29,7 @@ type vPort struct {
 
 	came       time.Duration // when it was seen to come up; 0: it was up when it was read first
 	claims     mad.GUID      // the GUID that it is among the owners with
+	downAt     time.Duration // since when it is down, while it has that GUID; 0: it is up, or has not been
 	goneFrom   bool          // it is not there any more
 	open       bool          // a request about it has no outcome
 	recheck    bool          // it is read again in the next visit
