@@ -46,7 +46,7 @@ func (d Dir) Write(ctx context.Context, v *view.View) error {
 	}
 	replace("opensm-subnet.lst", Subnet)
 	if d.VPorts != "" {
-		replace(d.VPorts, VPorts)
+		errs = append(errs, d.writeVPorts(ctx, v))
 	}
 	found := v.Tables.Findings
 	if found != nil && found.Computes != nil {
@@ -72,6 +72,14 @@ func (d Dir) Write(ctx context.Context, v *view.View) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// writeVPorts replaces the file about vPorts alone.
+func (d Dir) writeVPorts(ctx context.Context, v *view.View) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return d.replace(d.VPorts, 0o644, false, func(w io.Writer) error { return VPorts(ctx, w, v, d.Names) })
 }
 
 // Registered is what clients have registered, with the subnet in which they have.

@@ -29,6 +29,7 @@ type Keeper struct {
 	views    chan *view.View // the one that is waiting
 	sa       chan Registered // the one that is waiting
 	last     *view.View      // owned by the caller of Put
+	written  *view.View      // owned by Run
 	lastSA   *registry.State // the same
 	logged   string          // the error logged last; owned by Run
 	loggedSA string          // the same of what is registered
@@ -57,8 +58,8 @@ func (k *Keeper) Put(v *view.View) {
 	}
 	last := k.last
 	k.last = v
-	if last != nil && v.Partitions == last.Partitions && v.Topo.SharesPorts(last.Topo) && v.LIDs == last.LIDs &&
-		v.Tables == last.Tables && !k.routing() && (v.Topo.VPorts == last.Topo.VPorts || k.vPorts() == "") {
+	if last != nil && sameButVPorts(v, last) && !k.routing() &&
+		(v.Topo.VPorts == last.Topo.VPorts || k.vPorts() == "") {
 		return
 	}
 	select {
@@ -66,6 +67,12 @@ func (k *Keeper) Put(v *view.View) {
 	default:
 	}
 	k.views <- v
+}
+
+// sameButVPorts reports whether the files of two views are the same, but for that about vPorts.
+func sameButVPorts(v, last *view.View) bool {
+	return v.Partitions == last.Partitions && v.Topo.SharesPorts(last.Topo) && v.LIDs == last.LIDs &&
+		v.Tables == last.Tables
 }
 
 // vPorts is the file for vPorts, "" for none.
@@ -124,7 +131,14 @@ func (k *Keeper) write(ctx context.Context, v *view.View) {
 		_ = Ports(ctx, &table, v, k.names)  // the end of ctx
 		_, _ = k.print.Write(table.Bytes()) // an error cannot be reported
 	}
-	err := Dir{Path: k.dir, Routing: k.routing(), Names: k.names, VPorts: k.vPorts()}.Write(ctx, v)
+	d := Dir{Path: k.dir, Routing: k.routing(), Names: k.names, VPorts: k.vPorts()}
+	var err error
+	if k.written != nil && sameButVPorts(v, k.written) && !d.Routing && d.VPorts != "" {
+		err = d.writeVPorts(ctx, v) // while functions start they change several times a second
+	} else {
+		err = d.Write(ctx, v)
+	}
+	k.written = v
 	if ctx.Err() == nil {
 		k.report(&k.logged, err)
 	}
