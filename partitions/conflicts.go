@@ -13,7 +13,9 @@ import (
 // a manager that limited members cannot reach. Each kind is reported once per line, with
 // the name of the first port.
 func (p *Policy) Conflicts(t *topo.Topo) (warnings diag.List) {
-	c := &compiler{Tables: &Tables{Policy: p}, t: t, members: make([][]mad.PKey, len(t.Ports))}
+	n := t.VPorts.Len()
+	c := &compiler{Tables: &Tables{Policy: p, VPorts: make([]*topo.PKeyTable, n)}, t: t,
+		members: make([][]mad.PKey, len(t.Ports)+n)}
 	c.join()
 	able := c.abilities()
 	for i := range p.Partitions {
@@ -39,7 +41,8 @@ func (p *Policy) Conflicts(t *topo.Topo) (warnings diag.List) {
 // checkMembers warns of ports that are not in the subnet.
 func (c *compiler) checkMembers(part *Partition, warnings *diag.List) {
 	for i := range part.Members {
-		if m := &part.Members[i]; m.Who == OnePort && c.t.FindPort(m.Port) == topo.None {
+		if m := &part.Members[i]; m.Who == OnePort && c.t.FindPort(m.Port) == topo.None &&
+			c.t.FindVPort(m.Port) == topo.None {
 			warnings.Add(m.Position, "no port of the subnet has GUID %v%s", m.Port, nodeHint(c.t, m.Port))
 		}
 	}

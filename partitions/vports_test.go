@@ -139,6 +139,19 @@ func TestVPortTables(t *testing.T) {
 	}
 }
 
+// A file that names vPorts has no conflicts by them.
+func TestVPortConflicts(t *testing.T) {
+	l := newLab(t)
+	l.addVPorts()
+	for _, w := range l.parse("Default=0x7fff, ipoib : ALL=full ;\none=1 : ALL_VCAS=limited, 0x300001=full, " +
+		"0x300003-0x300005=full ;").Conflicts(l.Topo) {
+		t.Errorf("%v", w)
+	}
+	if list := l.parse("Default=0x7fff : ALL=full ;\none=1 : 0x300099=full ;").Conflicts(l.Topo); len(list) != 1 {
+		t.Errorf("a GUID that nothing has: %v", list)
+	}
+}
+
 // What decides about a vPort is the last member that names it: by its GUID, a range, or as one of all vPorts.
 func TestWhyVPort(t *testing.T) {
 	l := newLab(t)

@@ -48,6 +48,15 @@ func (a *asker) printPath(p *ctl.Path, stdout io.Writer) error {
 			p.DLID)
 		return err
 	}
+	grh := ""
+	if p.GRH {
+		grh = ", with a GRH to " + p.To.VPort
+	}
+	if p.Links == 0 && p.Arrived && p.From.Node == p.To.Node && p.From.VPort != p.To.VPort {
+		_, err := fmt.Fprintf(stdout, "%s sends to %s within the adapter, to LID %d%s: packets use no link\n",
+			a.portText(&p.From), a.portText(&p.To), p.DLID, grh)
+		return err
+	}
 	t := &table{columns: []column{{head: "GUID"}, {head: "NODE", yields: true}, {head: "LID", right: true},
 		{head: "IN", right: true}, {head: "OUT", right: true}, {head: "LINK"}}}
 	port := func(n uint8) string {
@@ -79,10 +88,6 @@ func (a *asker) printPath(p *ctl.Path, stdout io.Writer) error {
 	sl := ""
 	if lanes || p.SL != 0 {
 		sl = fmt.Sprintf(", SL %d", p.SL)
-	}
-	grh := ""
-	if p.GRH {
-		grh = ", with a GRH to " + p.To.VPort
 	}
 	_, err := fmt.Fprintf(stdout, "%s to LID %d%s, %g Gb/s, MTU %d%s\n", plural.Of(p.Links, "link"), p.DLID, grh,
 		p.Gbps, p.MTU, sl)

@@ -304,6 +304,17 @@ func TestVPortsAsMembers(t *testing.T) {
 	if len(states) != 2 || states[vA.String()] != "applied" || states[vD.String()] != "pending" {
 		t.Errorf("members of partition one: %v", states)
 	}
+	var changes []string
+	for i := range v.Topo.VPorts.All() {
+		for _, r := range appendChanges(nil, v.Topo, v.Topo.EndOf(i), v.Partitions.VPorts[i]) {
+			changes = append(changes, fmt.Sprint(r.Change.GUID, " ", *r.Change.VPort, " ", r.Change.Index, " ",
+				r.Change.From, ">", r.Change.To))
+		}
+	}
+	if want := []string{"0x0200000000000001 1 2 >0x8003", "0x0200000000000004 1 0 0x8002>0xffff",
+		"0x0200000000000004 1 1 >0x0001", "0x0200000000000004 1 2 >0x8003"}; !slices.Equal(changes, want) {
+		t.Errorf("a preview changes %q, want %q", changes, want)
+	}
 	if h := rows[ctl.Host](t, s, ctl.Hosts, ctl.Filter{Name: vD.String()}); len(h) != 1 || h[0].Name != "host-02" {
 		t.Errorf("the host of a vPort: %+v", h)
 	}

@@ -57,7 +57,7 @@ func appendVPort(b []byte, v *view.View, i topo.VPortIdx) []byte {
 	b = appendGUID(append(b, " node "...), p.Node)
 	lid, own := t.LIDOf(v.LIDs, i)
 	b = appendDecimal(append(b, " lid "...), int(lid), 1)
-	if !own {
+	if !own && p.GUID != t.Ports[p.Port].GUID {
 		b = append(b, " shared"...)
 	}
 	b = append(append(b, " state "...), p.State.String()...)
