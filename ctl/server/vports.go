@@ -237,9 +237,8 @@ func (s *subnet) vPort(d *doctor, v topo.VPortIdx) *ctl.VPort {
 var vPortWaits = map[topo.VPortWait]ctl.Reason{
 	topo.WaitsForGUID: because("no GUID", "", "give the function a port GUID and a node GUID, then bind its driver again "+
 		"(docs/virtual.md)"),
-	topo.WaitsForDriver: because("function down", "", "set the function's link policy to Follow and load its driver: "+
-		"ibstat in the pod or virtual machine shows it"),
-	topo.WaitsForPort: because("port down", "", "see the port that it is behind: ibsmctl why PORT"),
+	topo.WaitsForDriver: because("function down", "", "set the function's link policy to Follow, and load its driver"),
+	topo.WaitsForPort:   because("port down", "", "see the port that it is behind: ibsmctl why PORT"),
 	topo.WaitsForPKeys: because("P_Keys not read", "", "run ibsmctl sweep; if it stays, see the findings of the port in "+
 		"ibsmctl why PORT"),
 	topo.WaitsForLID: because("no LID", "", "run ibsmctl sweep; ibsmctl events shows whether all LIDs are assigned"),

@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -320,5 +321,21 @@ func TestVPortsAsMembers(t *testing.T) {
 	}
 	if _, err := s.Rows(ctl.Hosts, ctl.Filter{Name: "0x0200000000000099"}); !errors.Is(err, ctl.ErrNotFound) {
 		t.Errorf("the host of no vPort: %v", err)
+	}
+}
+
+// TestVPortsDocumented: docs/virtual.md has what keeps a vPort down, in the words of ibsmctl.
+func TestVPortsDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../docs/virtual.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for w := topo.WaitsForGUID; w.String() != topo.LeftAsFound.String(); w++ {
+		if !strings.Contains(string(page), "| "+w.String()+" |") {
+			t.Errorf("docs/virtual.md does not have %q", w)
+		}
+		if r := vPortWaits[w]; r.Kind == "" || r.Do == "" {
+			t.Errorf("%q: %+v", w, r)
+		}
 	}
 }
