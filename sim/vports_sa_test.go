@@ -3,6 +3,7 @@ package sim_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"ibsm/mad/sarec"
 	"ibsm/mad/smp"
 	"ibsm/manager"
+	"ibsm/partitions"
 	"ibsm/registry"
 	"ibsm/sim/fabric"
 	"ibsm/sweep"
@@ -412,5 +414,44 @@ func TestFirstFunctionKeepsItsGUID(t *testing.T) {
 				t.Errorf("the first is gone: the path to the GUID: status %v, LID %v", st, rec.DLID())
 			}
 		})
+	}
+}
+
+// A plan by another policy has the P_Keys that functions would get.
+func TestPlanOfFunctions(t *testing.T) {
+	b := newFunctions(t, "fattree:k=4,levels=2", fabric.VPorts{Functions: 1}, fabric.Config{})
+	cfg := virtualSAConfig()
+	cfg.Sweep.Partitions = sweep.Partitions{Policy: b.tenantsByFunction()}
+	b.start(cfg)
+	other := *cfg.Sweep.Partitions.Policy
+	other.Partitions = slices.Clone(other.Partitions)
+	at := fabric.VPort{At: host(b.net, 3), Index: 1}
+	part := &other.Partitions[1]
+	part.Members = slices.Clone(part.Members)
+	for i := range part.Members {
+		if part.Members[i].Port == functionGUID(at) {
+			part.Members[i].Membership = partitions.Limited
+		}
+	}
+	plan := func(p *sweep.Policy) (steps []string) {
+		t.Helper()
+		computed, err := b.m.planOf(manager.SweepRequested{Sweep: manager.Plan, Preview: manager.Preview{Policy: p}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for step := range computed.Steps {
+			if strings.Contains(step, "vPort") {
+				steps = append(steps, step)
+			}
+		}
+		return steps
+	}
+	if steps := plan(nil); len(steps) != 0 {
+		t.Errorf("a plan of what is there: %q", steps)
+	}
+	steps := plan(&sweep.Policy{Settings: cfg.Sweep.Settings, Partitions: sweep.Partitions{Policy: &other}})
+	want := fmt.Sprintf(`"host-04 mlx5_0" port 1 vPort 1, %v: P_Keys: index 1 0x8001 -> 0x0001`, functionGUID(at))
+	if len(steps) != 1 || !strings.HasSuffix(steps[0], want) {
+		t.Errorf("a plan by another policy: %q, want %q", steps, want)
 	}
 }

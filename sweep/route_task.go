@@ -83,7 +83,7 @@ type SweepPlan struct {
 	compared     compared
 	delta        delta
 	multicast    *multicast.Result // of a preview; may be nil
-	vPorts       *vports.Known // of Topo
+	vPorts       *vports.Known     // of Topo
 	vPortsUnread bool
 }
 

@@ -323,7 +323,7 @@ func (c *SweepPlan) Steps(yield func(string) bool) {
 			}
 		}
 	}
-	if c.multicast != nil {
+	if c.vPortSteps(yield) && c.multicast != nil {
 		c.multicast.Steps(yield)
 	}
 }

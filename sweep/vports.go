@@ -2,7 +2,10 @@ package sweep
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
+	"ibsm/mad/smp"
 	"ibsm/sweep/vports"
 	"ibsm/topo"
 )
@@ -47,6 +50,48 @@ func (s *Sweeper) List(l *VPortList) *topo.Topo {
 	c.VPorts = l.vPorts
 	s.state.prev = &c
 	return &c
+}
+
+// vPortSteps yields a line of text for each block of P_Keys, and each LID, that vPorts get because of the plan, beside
+// the sweep. It reports whether yield wants more.
+func (c *SweepPlan) vPortSteps(yield func(string) bool) bool {
+	t := c.Topo
+	if c.Partitions == nil || len(c.Partitions.VPorts) != t.VPorts.Len() {
+		return true
+	}
+	for v, want := range c.Partitions.VPorts {
+		p := t.VPorts.At(topo.VPortIdx(v))
+		port := &t.Ports[p.Port]
+		node := &t.Nodes[port.Node]
+		where := fmt.Sprintf("%v %v %q port %d vPort %d, %v:", node.Type, node.GUID, node.Desc.String(), port.Num, p.Index,
+			p.GUID)
+		if own, is := c.LIDs.VPort(p.GUID); is && p.Up() && own.Port == p.Port && own.LID != p.LID &&
+			!yield(fmt.Sprintf("%s LID %d -> %d", where, p.LID, own.LID)) {
+			return false
+		}
+		if want == nil || p.State <= smp.PortDown || want.Equal(p.PKeys) {
+			continue
+		}
+		for block := range topo.PKeyBlocks(p.PKeyTableSize()) {
+			if text := vPortKeys(p.PKeys.Block(block), want.Block(block), block); text != "" && !yield(where+text) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// vPortKeys is how a block of P_Keys changes, "" if it does not.
+func vPortKeys(is, then smp.PKeyTable, block int) (text string) {
+	for i := range smp.PKeysPerBlock {
+		if a, z := is.PKey(i), then.PKey(i); a != z {
+			text += fmt.Sprintf(" index %d %v -> %v;", block*smp.PKeysPerBlock+i, a, z)
+		}
+	}
+	if text == "" {
+		return ""
+	}
+	return " P_Keys:" + strings.TrimSuffix(text, ";")
 }
 
 // VPortsUnread reports whether LIDs that switches forward and that no port has kept their entries, because they may be
