@@ -69,7 +69,7 @@ type chart struct {
 // which places are taken where the layout is the same, or nil.
 func newChart(nodes []*ctl.Node, links []*ctl.Link, before *chart) *chart {
 	f := shape.New(nodes, links)
-	c := &chart{fabric: f}
+	c := &chart{fabric: f, Map: Map{Switches: []MapSwitch{}, Trunks: []MapTrunk{}}}
 	usual := usualSpeeds(f)
 	layout := fnv.New64a()
 	note := func(texts ...string) {
@@ -134,7 +134,7 @@ func (c *chart) place(before *chart) {
 		return
 	}
 	p := Place(c.fabric)
-	c.Width, c.Height, c.Blocks = p.W, p.H, p.Blocks
+	c.Width, c.Height, c.Blocks = p.W, p.H, append([]Block{}, p.Blocks...)
 	for s := range c.Switches {
 		c.Switches[s].X, c.Switches[s].Y, c.Switches[s].Block = p.At[s].X, p.At[s].Y, p.Block[s]
 	}
@@ -157,7 +157,7 @@ func (c *chart) trunk(t *shape.Trunk, usual string) MapTrunk {
 		a2, b2 := ports(y)
 		return cmp.Or(a-a2, b-b2)
 	})
-	var states []byte
+	states := []byte{}
 	var kept []*ctl.Link
 	for _, l := range links {
 		a, b := ports(l)

@@ -19,6 +19,15 @@ type Found struct {
 	// Node and Port are its place on the map; "" for none.
 	Node string `json:"node,omitempty"` // GUID
 	Port uint8  `json:"port,omitempty"`
+	// Links are the cables of a host to switches, also one that has gone with it.
+	Links []FoundLink `json:"links,omitempty"`
+}
+
+// FoundLink is a cable of a host.
+type FoundLink struct {
+	Port       uint8  `json:"port"`
+	Switch     string `json:"switch"` // GUID
+	SwitchPort uint8  `json:"switch_port"`
 }
 
 // mostFound bounds what is found.
@@ -94,6 +103,27 @@ func find(sub ctl.Subnet, partitions []*ctl.Partition, text string) ([]Found, er
 		}
 	}
 	return join(ranked), nil
+}
+
+// addLinks adds the cables of hosts that were found.
+func (c *chart) addLinks(all []Found) {
+	at := map[string][]*Found{}
+	for i := range all {
+		if f := &all[i]; f.Node != "" {
+			at[f.Node] = append(at[f.Node], f)
+		}
+	}
+	for _, squares := range c.squares {
+		for _, l := range squares {
+			own, far := l.From, l.To
+			if own.Type == "switch" {
+				own, far = far, own
+			}
+			for _, f := range at[own.Node] {
+				f.Links = append(f.Links, FoundLink{own.Port, far.Node, far.Port})
+			}
+		}
+	}
 }
 
 // findPorts finds ports by GUID or LID whose node has another one.

@@ -171,6 +171,9 @@ func (p *Page) find(r *http.Request) (any, error) {
 	}
 	defer leave()
 	all, err := find(p.cfg.Source.Subnet(), p.feed.partitionsOf(rights.Of(r.Context())), text)
+	if c, unknown := p.feed.mapOf(); err == nil && unknown == nil {
+		c.addLinks(all)
+	}
 	return &found{all}, err
 }
 

@@ -19,7 +19,7 @@ const (
 	rowGap      = 26 // below the hosts of a row
 	levelGap    = 110
 	blockGap    = 40
-	widest      = 40  // switches in a row without pods
+	widest      = 64  // switches in a row without pods
 	aspect      = 1.8 // of the whole map, about
 )
 
@@ -270,16 +270,15 @@ func (p *Places) tree(f *shape.Fabric) {
 			float64(podWidth*cellPitch+blockGap)))))
 		columns = podColumns*podWidth + (podColumns-1)*blockGap/cellPitch
 	} else {
-		columns = widest
-		if n := step(len(levels[0])); n > widest {
-			columns = max(widest, int(math.Sqrt(aspect*float64(n)*height/cellPitch)))
-		} else {
-			columns = n
+		for _, level := range levels {
+			_, used := slots(numberedOf(f, level), 0)
+			columns = max(columns, step(used-1))
 		}
-		for _, level := range levels[1:] {
-			columns = max(columns, min(step(len(level)), widest))
+		if columns > widest {
+			columns = max(widest, int(math.Sqrt(aspect*float64(columns)*height/cellPitch)))
 		}
 	}
+	gap := min(max(levelGap, float64(columns)*cellPitch/8), 3*levelGap)
 	lowest := 0
 	if len(pods) > 1 {
 		lowest = 2
@@ -296,7 +295,7 @@ func (p *Places) tree(f *shape.Fabric) {
 		if lowest == 2 {
 			p.block(all)
 		}
-		y += p.row(all, 0, columns, 0, y, rowHeight) + levelGap
+		y += p.row(all, 0, columns, 0, y, rowHeight) + gap
 	}
 	if lowest == 2 {
 		p.pods(pods, podColumns, podWidth, y, podHeight)

@@ -97,20 +97,26 @@ func podLists(f *shape.Fabric, levels [][]int, pod []int) (pods [][2][]numbered)
 }
 
 // grid places switches by their coordinates: even dimensions go to the right, odd ones downwards, each in place of all
-// that are before it.
+// that are before it. A last one that has no other beside it goes on in further rows.
 func (p *Places) grid(g *shape.Grid) {
 	pitch := [2]float64{cellPitch + 26, p.cellHeight() + rowGap}
-	each := make([]float64, len(g.Size))
+	each, turn := make([][2]float64, len(g.Size)), make([]int, len(g.Size))
 	for dim, size := range g.Size {
-		each[dim] = pitch[dim%2]
+		turn[dim] = size
+		each[dim][dim%2] = pitch[dim%2]
+		if dim == len(g.Size)-1 && dim > 0 && dim%2 == 0 {
+			turn[dim] = max(1, int(math.Round(math.Sqrt(aspect*float64(step(size-1))*pitch[1]/pitch[0]))))
+			each[dim][1] = pitch[1]
+		}
 		pitch[dim%2] = pitch[dim%2]*float64(size) + blockGap
 	}
 	for s, at := range g.At {
 		for dim, n := range at {
 			if dim%2 == 0 {
-				p.At[s].X += float64(n) * each[dim]
+				p.At[s].X += float64(n%turn[dim]) * each[dim][0]
+				p.At[s].Y += float64(n/turn[dim]) * each[dim][1]
 			} else {
-				p.At[s].Y += float64(n) * each[dim]
+				p.At[s].Y += float64(n) * each[dim][1]
 			}
 		}
 	}

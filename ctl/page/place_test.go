@@ -1,8 +1,10 @@
 package page
 
 import (
+	"encoding/json"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"ibsm/ctl"
@@ -56,6 +58,9 @@ func TestPlaces(t *testing.T) {
 			if b := p.Block[s]; b >= 0 && (at.X < p.Blocks[b].X || at.X > p.Blocks[b].X+p.Blocks[b].W) {
 				t.Fatalf("%s: %s is not in its block %+v", spec, f.Switches[s].Name, p.Blocks[b])
 			}
+		}
+		if text, err := json.Marshal(newChart(nodes, links, nil).Map); err != nil || strings.Contains(string(text), "null") {
+			t.Errorf("%s: the map has null: %.200s %v", spec, text, err)
 		}
 		before := placed(nodes, links)
 		rand.New(rand.NewPCG(1, 2)).Shuffle(len(links), func(i, j int) { links[i], links[j] = links[j], links[i] })

@@ -189,6 +189,13 @@ func whereAt(e ctl.End) string {
 // fromDiagnoses finds ports and nodes that do not work. Ports without a cable are one remark, and a cable whose two
 // ends do not work is one problem.
 func (f *finder) fromDiagnoses() {
+	if f.status.Sweep == nil { // ports come up one after the other
+		if f.chart != nil {
+			f.add(Problem{Hurts: Everyone, Kind: "starting", Where: "the subnet", Shown: "ibsmctl status",
+				Text: "the first sweep of this master has not ended: ports come up one after the other", Do: "wait"})
+		}
+		return
+	}
 	unplugged := 0
 	done := map[*ctl.Link]int{} // the problem of a link, and one more
 	for _, d := range f.diagnoses {

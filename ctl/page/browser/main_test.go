@@ -69,9 +69,10 @@ func start(t testing.TB, env []string, name string, args ...string) (out *bufio.
 // subnet is a served fabric with a manager.
 type subnet struct {
 	testing.TB
-	dir  string
-	sock string // control socket of the manager
-	stop func() // kills the manager
+	dir    string
+	fabric string // the name of its socket
+	sock   string // control socket of the manager
+	stop   func() // kills the manager
 }
 
 // serve serves a fabric, and starts a manager with further options.
@@ -85,6 +86,7 @@ func serve(t testing.TB, spec string, options ...string) *subnet {
 		_, err := os.Stat(filepath.Join(s.dir, "fabric"))
 		return err == nil
 	})
+	s.fabric = name
 	s.sock = s.manager(name, "", options...)
 	return s
 }
@@ -157,7 +159,20 @@ func eventually(t testing.TB, what string, is func() bool) {
 // pageLink starts ibsmctl page, and returns the link that it prints.
 func (s *subnet) pageLink(options ...string) string {
 	s.Helper()
-	out, _ := start(s, nil, "ibsmctl", append([]string{"--socket", s.sock, "page"}, options...)...)
+	return s.linkOf(append([]string{"--socket", s.sock, "page"}, options...)...)
+}
+
+// is reports whether a manager says that it is in a state.
+func (s *subnet) is(sock, state string) bool {
+	out, err := exec.Command(filepath.Join(programs, "ibsmctl"), "--socket", sock, "status").Output()
+	return err == nil && strings.Contains(string(out), "state     "+state) &&
+		(state != "MASTER" || strings.Contains(string(out), "SUBNET UP"))
+}
+
+// linkOf starts ibsmctl page with all its arguments.
+func (s *subnet) linkOf(args ...string) string {
+	s.Helper()
+	out, _ := start(s, nil, "ibsmctl", args...)
 	line, err := out.ReadString('\n')
 	link, is := strings.CutPrefix(strings.TrimSpace(line), "open ")
 	if err != nil || !is {

@@ -9,8 +9,9 @@ import (
 // TestViews opens each view, by the link of ibsmctl page, and follows a pulled link through the page.
 func TestViews(t *testing.T) {
 	s := serve(t, "fattree:k=8")
+	link := s.pageLink()
 	b := browser(t, 1400, 900)
-	b.open(s.pageLink())
+	b.open(link)
 	b.has("Nothing is wrong", "that hurt nobody now")
 	b.run(click("summary"))
 	b.has("no other manager would take over")
@@ -53,6 +54,11 @@ func TestViews(t *testing.T) {
 	b.picture("map-load")
 	b.open("#/why?port=host-001&other=host-100")
 	b.has("works")
+	s.order(`node down "host-020 mlx5_0"`)
+	b.open("#/problems")
+	b.has("1 host cut off", "host-020 mlx5_0")
+	b.run(click(`.problems li.cutoff a[href^="#/map"]`))
+	b.has("leaf-05 port 4", "Down or gone", "host-020 mlx5_0")
 	if n := strings.Count(b.eval("location.href"), "token"); n > 0 {
 		t.Error("the token stays in the address")
 	}

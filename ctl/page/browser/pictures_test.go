@@ -31,9 +31,10 @@ func TestPictures(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			s := serve(t, spec)
+			link := s.pageLink()
 			b := browser(t, 1400, 900)
-			b.open(s.pageLink())
-			b.until(`/nothing|weakened|wrong/.test(document.getElementById("state").textContent)`)
+			b.open(link)
+			b.until(`/nothing|weakened/.test(document.getElementById("state").textContent)`)
 			for _, size := range []struct {
 				name string
 				w, h int64

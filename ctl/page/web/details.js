@@ -74,9 +74,9 @@ function selection(model, sel, layer) {
 async function ask(into, sel) {
   const guid = sel.host?.node || sel.guid;
   try {
-    const { nodes } = await get('/v1/nodes', { node: guid, absent: 1 });
-    const n = nodes[0];
-    if (!n) return;
+    const t = await get('/v1/table/nodes', { filter: `guid:${guid}`, count: 1 }); // has those that have gone
+    if (!t.rows.length) return;
+    const n = Object.fromEntries(t.columns.map((c, i) => [c.name, t.rows[0].cells[i]]));
     let far = '';
     if (!sel.host && sel.square !== undefined && sel.port) {
       const { links } = await get('/v1/links', { node: guid, absent: 1 });

@@ -68,7 +68,7 @@ export function finder(form) {
     if (at < 0) text.focus();
     else links[Math.min(at, links.length - 1)].focus();
   });
-  document.addEventListener('keydown', (e) => {
+  document.addEventListener('keyup', (e) => { // keydown would have / typed
     if (e.key === '/' && !/^(INPUT|SELECT|TEXTAREA)$/.test(document.activeElement?.tagName || '')) {
       e.preventDefault();
       text.focus();

@@ -33,7 +33,7 @@ export function generations(main, at) {
     fill(body, el('p', {}, command('ibsmctl generations'), ' ', age(Date.now(), 60000), ' ',
       old && all.length > 1 ? el('a', { href: link('generations', { from: old.generation, to: all[all.length - 1].generation }) },
         new Date(old.time) < day ? 'what has changed since yesterday' : 'what has changed since the manager has started') : ''),
-    rows('Generations', ['generation', 'time', 'changes', 'forwarding entries', ''], all.slice(-500).reverse().map((g) => [
+    rows('Generations', ['generation', 'time', 'changes', 'forwarding entries', 'map'], all.slice(-500).reverse().map((g) => [
       el('a', { href: link('generations', { from: g.from || '', to: g.generation }) }, String(g.generation)), time(g.time),
       g.first ? 'the first of this master' : Object.entries(g.counts).map(([what, n]) => `${n} ${what}`).join(', ') || 'routes alone',
       String(g.entries), g.from ? el('a', { href: link('map', { from_generation: g.from, to_generation: g.generation }), 'aria-label': `generation ${g.generation} on the map` }, 'on the map') : ''])));

@@ -23,14 +23,15 @@ export function map(main, at) {
   const bar = el('form', { class: 'bar', onsubmit: (e) => {
     e.preventDefault();
     change({ from: from.value.trim(), to: to.value.trim() });
-  } }, el('label', { for: 'layer' }, 'Layer '), layer, el('label', { for: 'from' }, 'Path from '), from, el('label', { for: 'to' }, 'to '), to, el('button', {}, 'Show'),
-  el('label', {}, plan, ' differences from the plan'),
-  button('+', 'zoom in', () => zoom(1.4)), button('−', 'zoom out', () => zoom(1 / 1.4)), button('fit', 'show all', () => fit(true)),
-  button('SVG', 'save as SVG', saveSVG));
+  } }, el('label', { for: 'layer' }, 'Layer '), layer,
+  button('+', 'zoom in', () => zoom(1.4)), button('−', 'zoom out', () => zoom(1 / 1.4)), button('fit', 'fit: show all', () => fit(true)),
+  el('details', { class: 'more', open: innerWidth > 700 || Boolean(at.params.get('from')) }, el('summary', {}, 'path, plan, SVG'), el('div', { class: 'bar' },
+    el('label', { for: 'from' }, 'Path from '), from, el('label', { for: 'to' }, 'to '), to, el('button', {}, 'Show'),
+    el('label', {}, plan, ' differences from the plan'), button('SVG', 'save as SVG', saveSVG))));
   const canvas = el('canvas', { tabIndex: 0, role: 'application',
     'aria-label': 'Map of the subnet. Arrow keys move, plus and minus zoom, 0 shows all, n selects the next link or node that is not well, Escape ends the selection. Tables show the same as text.' });
   const side = el('aside', { class: 'side', 'aria-live': 'polite', hidden: true });
-  const key = el('div', { class: 'key' });
+  const key = el('div', { class: 'key', role: 'group', tabIndex: 0, 'aria-label': 'Key' });
   const said = el('span', { class: 'hidden', role: 'status' });
   const stage = el('div', { class: 'stage' }, canvas, side);
   main.append(el('h1', { class: 'hidden' }, 'Map'), bar, stage, key, said);
@@ -64,7 +65,7 @@ export function map(main, at) {
       canvas.dataset.left = s.left;
       canvas.dataset.ms = times[times.length - 1].toFixed(2);
       canvas.dataset.frames = 1 + Number(canvas.dataset.frames || 0);
-      left.textContent = s.left ? `${s.left} links that are Active are not drawn: zoom in` : '';
+      left.textContent = s.left ? `${s.left} links are not drawn one by one: zoom in` : '';
     });
   }
 
@@ -262,7 +263,10 @@ export function map(main, at) {
     showKey();
   }
 
-  const heard = () => { readAt = live.heard; };
+  const heard = () => {
+    readAt = live.heard;
+    if (!shownLayer) showKey();
+  };
 
   function select(hit) {
     if (!hit) {

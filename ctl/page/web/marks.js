@@ -119,12 +119,13 @@ function mark(model, m, guid, port) {
 async function locate(model, guid, port, signal) {
   const s = model.byGUID.get(guid);
   if (s !== undefined) return { switch: s, ...(port ? model.findPort(s, port) || {} : {}) };
-  const { links } = await get('/v1/links', { node: guid, absent: 1 }, signal);
-  const ends = links.map((l) => (l.from.node === guid ? [l.from, l.to, l] : [l.to, l.from, l]));
-  const at = ends.find(([own]) => own.port === port) || ends[0];
-  if (!at) return {};
-  const [own, far, l] = at;
-  const host = model.byGUID.get(far.node);
-  if (host === undefined) return { host: own, link: l };
-  return { switch: host, host: own, link: l, ...(model.findPort(host, far.port) || {}) };
+  const { found } = await get('/v1/find', { text: guid }, signal);
+  const node = found.find((f) => f.node === guid);
+  if (!node) return {};
+  const host = { node: guid, desc: node.name };
+  const l = (node.links || []).find((x) => x.port === port) || node.links?.[0];
+  if (!l) return { host };
+  const at = model.byGUID.get(l.switch);
+  if (at === undefined) return { host };
+  return { switch: at, host: { ...host, port: l.port }, ...(model.findPort(at, l.switch_port) || {}) };
 }

@@ -82,7 +82,7 @@ export function paint(ctx, scene, p, w, h) {
     for (const [kind, list] of all.sort(byOrder)) {
       const style = lineStyle(kind, p);
       ctx.strokeStyle = style.stroke;
-      ctx.lineWidth = style.width;
+      ctx.lineWidth = list.length > 500 ? style.width * 0.6 : style.width;
       ctx.setLineDash(style.dash);
       ctx.beginPath();
       for (const l of list) {

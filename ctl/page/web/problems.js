@@ -10,6 +10,7 @@ const who = {
   risk: 'a risk',
   remark: 'a remark',
 };
+const one = { everyone: 'hurts everyone', 'cut off': 'cuts hosts off', slowed: 'slows hosts', spare: 'weakens the subnet', risk: 'risk', remark: 'remark' };
 const many = { everyone: 'hurt everyone', 'cut off': 'cut hosts off', slowed: 'slow hosts', spare: 'weaken the subnet', risk: 'risks', remark: 'remarks' };
 
 // hosts is whom a problem hurts, in words.
@@ -32,6 +33,27 @@ function item(p) {
 }
 
 const most = 200;
+const alone = 12; // of a kind that are shown one by one
+
+// grouped are the items, with many of a kind behind one.
+function grouped(shown, all) {
+  const kinds = new Map();
+  for (const p of shown) {
+    const key = `${p.hurts}/${p.kind}`;
+    if (!kinds.has(key)) kinds.set(key, []);
+    kinds.get(key).push(p);
+  }
+  return [...kinds.values()].flatMap((of) => {
+    if (of.length <= alone) return of.map(item);
+    const same = all.filter((p) => p.hurts === of[0].hurts && p.kind === of[0].kind);
+    const hurt = same.reduce((n, p) => n + p.hosts, 0);
+    return [el('li', { class: of[0].hurts.replace(' ', '') }, el('h2', {}, `${same.length} times: ${of[0].kind}`,
+      el('span', { class: 'who' }, hurt ? `${hurt} hosts ${of[0].hurts}` : who[of[0].hurts])),
+    el('p', {}, 'The first: ', name(of[0].where), ': ', name(of[0].text)), of[0].do ? el('p', { class: 'do' }, name(of[0].do)) : null,
+    el('details', {}, el('summary', {}, of.length < same.length ? `the first ${of.length}` : 'all'), el('ul', { class: 'problems' }, of.map(item))),
+    el('p', { class: 'foot' }, el('a', { href: link('tables', { filter: `kind:${of[0].kind.split(' ')[0]}` }, 'problems') }, 'as a table')))];
+  });
+}
 
 // problems is the list of what is wrong.
 export function problems(main) {
@@ -67,7 +89,7 @@ export function problems(main) {
     for (const [hurts, text] of Object.entries(many)) {
       if (!count[hurts]) continue;
       const on = wanted === hurts;
-      parts.push(el('a', { href: link('problems', { hurts: on ? '' : hurts }), 'aria-current': on ? 'true' : null }, `${count[hurts]} ${text}${on ? ' (show all)' : ''}`));
+      parts.push(el('a', { href: link('problems', { hurts: on ? '' : hurts }), 'aria-current': on ? 'true' : null }, `${count[hurts]} ${count[hurts] === 1 ? one[hurts] : text}${on ? ' (show all)' : ''}`));
     }
     parts.push(age(r.time));
     if (r.sweep) parts.push(el('span', { class: 'soft' }, `last heavy sweep ${ago(Date.now() - new Date(r.sweep))} ago`));
@@ -80,7 +102,7 @@ export function problems(main) {
     fill(rest, hidden.length ? el('details', { open }, el('summary', {}, `${hidden.length} that hurt nobody now: risks and remarks`), el('ul', { class: 'problems' }, hidden.map(item))) : null);
     const focus = document.activeElement?.closest?.('li');
     const at = focus ? [...list.children].indexOf(focus) : -1;
-    fill(list, shown.slice(0, most).map(item));
+    fill(list, grouped(shown.slice(0, most), r.problems));
     if (shown.length > most) list.append(el('li', {}, el('a', { href: link('tables', {}, 'problems') }, `${shown.length - most} more are in the table of problems`)));
     if (at >= 0) list.children[Math.min(at, list.children.length - 1)]?.querySelector('a,button')?.focus();
   }

@@ -43,6 +43,11 @@ export class Model {
       if (s.block < 0) return;
       for (const c of s.states) if (c !== 'a') this.blockBad[s.block]++;
     });
+    this.map.trunks.forEach((t) => {
+      const block = this.map.switches[t.a].block;
+      if (block < 0 || block !== this.map.switches[t.b].block) return;
+      for (const c of t.states) if (c !== 'a') this.blockBad[block]++;
+    });
     for (const b of this.bundles) {
       b.down = 0;
       b.worst = 'a';
@@ -202,10 +207,14 @@ class Scene {
   }
 }
 
-// tail is so much of the end of a name as there is room for.
-function tail(name, width, size) {
+// tail is so much of the end of a name as there is room for, whole words if that is possible.
+export function tail(name, width, size) {
   const room = Math.floor(width / (0.58 * size));
-  return name.length <= room ? name : room < 3 ? '' : '…' + name.slice(-(room - 1));
+  if (name.length <= room) return name;
+  for (let i = name.length - room; i < name.length - 1; i++) {
+    if (/[-_ ./:]/.test(name[i - 1])) return name.slice(i);
+  }
+  return room < 3 ? '' : '…' + name.slice(-(room - 1));
 }
 
 // scene draws what is visible. v is {x, y, k, w, h}: the map's zero in pixels, pixels for each unit, and the size of
@@ -256,6 +265,19 @@ function trunks(s, model, v, o, visible, inBlocks, isIn) {
       if (isIn(Math.min(l.x1, l.x2), Math.min(l.y1, l.y2), Math.abs(l.x2 - l.x1), Math.abs(l.y2 - l.y1))) s.line('far bundle', l, v);
     }
   }
+  const odds = many ? all.filter((i) => model.trunkWorst[i] !== 'a') : [];
+  if (odds.length > 1500 && map.blocks.length) { // single ones would hide that there are many
+    s.left = all.length;
+    const drawn = new Set();
+    for (const i of odds) for (const n of [map.trunks[i].a, map.trunks[i].b]) drawn.add(map.switches[n].block);
+    for (const b of drawn) {
+      if (b < 0) continue;
+      const k = map.blocks[b];
+      s.box('blockbad', k.x - 8, k.y - 8, k.w + 16, k.h + 16, v);
+      if (!inBlocks && k.w * v.k > 60) s.text(`${model.blockBad[b]} not well`, k.x + k.w / 2, k.y + k.h / 2, v, 11, 'center', 'bad');
+    }
+    return;
+  }
   const cables = !many && v.k >= 2.2 && all.length <= 300;
   const numbers = [];
   let room = many ? 1500 : 2000;
@@ -295,11 +317,11 @@ function trunks(s, model, v, o, visible, inBlocks, isIn) {
   }
   const few = numbers.length <= 150;
   for (const [i, odd] of numbers) {
-    if (!(few && v.k > 0.6) && !(odd && !o.layer)) continue;
     const t = map.trunks[i];
     const l = model.lines[i];
     const up = [...t.states].filter((c) => c === 'a').length;
-    const at = few ? 0.3 + 0.4 * ((i * 0.618) % 1) : 0.5; // apart from those beside it
+    if (!(few && v.k > 0.6) && !(odd && !o.layer && (few || up > 0))) continue;
+    const at = 0.3 + 0.4 * ((i * 0.618) % 1); // apart from those beside it
     s.text(up === t.states.length ? String(up) : `${up}/${t.states.length}`, l.x1 + (l.x2 - l.x1) * at, l.y1 + (l.y2 - l.y1) * at, v, 11, 'center', up === t.states.length ? 'count' : 'bad');
   }
 }

@@ -68,7 +68,7 @@ export function tables(main, at) {
       el('caption', { class: 'hidden' }, list),
       el('thead', {}, el('tr', {}, places ? el('th', { scope: 'col' }, 'map') : null, t.columns.map((c) => heading(c, p)))),
       el('tbody', {}, t.rows.map((r) => el('tr', {},
-        places ? el('td', {}, r.node ? el('a', { href: link('map', { sel: `${r.node}:${r.port || 0}` }), 'aria-label': `${r.cells[0]} on the map` }, 'show') : '') : null,
+        places ? el('td', {}, r.node ? el('a', { href: link('map', { sel: `${r.node}:${r.port || 0}` }), 'aria-label': `show ${r.cells[0]} on the map` }, 'show') : '') : null,
         r.cells.map((c, i) => el('td', { class: t.columns[i].number ? 'number' : c.length > 60 ? 'wrap' : '' }, name(c)))))))));
   }
 
