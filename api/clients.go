@@ -18,8 +18,9 @@ import (
 
 // connection is what is known of a connection: its requests share the check of the client's certificate.
 type connection struct {
-	net.Conn
-	kept atomic.Bool // it has had a user
+	net.Conn // as connlimit has accepted it
+	turns    *turnConn
+	kept     atomic.Bool // it has had a user
 
 	mu    sync.Mutex // guards the following
 	pool  *x509.CertPool
@@ -34,14 +35,22 @@ func withConnection(ctx context.Context, c net.Conn) context.Context {
 	if secure, is := c.(*tls.Conn); is {
 		c = secure.NetConn()
 	}
-	return context.WithValue(ctx, connectionKey{}, &connection{Conn: c})
+	turns := c.(*turnConn) // as the listener has accepted it
+	return context.WithValue(ctx, connectionKey{}, &connection{Conn: turns.Conn, turns: turns})
 }
 
-// keep has the connection of a request of a user not be closed for that of another client.
+// keep has the connection of a request of a user not be closed for that of another client, and has its turns be those
+// of the user.
 func keep(r *http.Request, user string) {
-	if c, is := r.Context().Value(connectionKey{}).(*connection); is && !c.kept.Swap(true) {
+	if c := connectionOf(r); !c.kept.Swap(true) {
 		connlimit.Keep(c.Conn, user)
+		c.turns.turn.rename("user " + user)
 	}
+}
+
+// connectionOf is the connection of a request.
+func connectionOf(r *http.Request) *connection {
+	return r.Context().Value(connectionKey{}).(*connection)
 }
 
 // errNoAuthority refuses client certificates where none can be checked.
@@ -49,9 +58,9 @@ var errNoAuthority = errors.New("client certificates are not accepted: the manag
 
 // names are the names of the client's certificate; nil without a certificate. The error says why it is not valid.
 func (s *Server) names(r *http.Request) ([]string, error) {
-	c, _ := r.Context().Value(connectionKey{}).(*connection)
+	c := connectionOf(r)
 	switch {
-	case r.TLS == nil || len(r.TLS.PeerCertificates) == 0 || c == nil:
+	case r.TLS == nil || len(r.TLS.PeerCertificates) == 0:
 		return nil, nil
 	case s.authorities == nil:
 		return nil, errNoAuthority

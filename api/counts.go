@@ -79,9 +79,10 @@ func (s *Server) Counts() *ctl.APICounts {
 	return c
 }
 
-// statusWriter keeps the status of a reply.
+// statusWriter keeps the status of a reply, and gives its turn to others while the client reads.
 type statusWriter struct {
 	http.ResponseWriter
+	turn   *handlerTurn
 	status int // 0 before it is written
 }
 
@@ -94,6 +95,8 @@ func (w *statusWriter) Write(b []byte) (int, error) {
 	if w.status == 0 {
 		w.status = http.StatusOK
 	}
+	w.turn.pause()
+	defer w.turn.resume()
 	return w.ResponseWriter.Write(b)
 }
 

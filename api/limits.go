@@ -61,10 +61,10 @@ func (l *limits) enter(user string) (leave func(), v verdict) {
 		l.users[user] = of
 	}
 	switch {
-	case of.handled >= userHandled:
-		return nil, crowded
 	case l.handled >= maxRequests:
 		return nil, full
+	case of.handled >= maxRequests-l.handled: // so that there is room for others, however many users have many
+		return nil, crowded
 	case user != "" && !of.requests.Allow():
 		return nil, hasty
 	}

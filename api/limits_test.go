@@ -39,8 +39,8 @@ func TestUserLimit(t *testing.T) {
 	})
 }
 
-// TestHandledLimit: a user has half of the requests that are handled at a time, and all users together have all of
-// them.
+// TestHandledLimit: a user has as many of the requests that are handled at a time as there is room for, so that others
+// have some, too.
 func TestHandledLimit(t *testing.T) {
 	l := newLimits()
 	var ends []func()
@@ -58,7 +58,8 @@ func TestHandledLimit(t *testing.T) {
 		user          string
 		tries, admits int
 		last          verdict
-	}{{"a", 130, 128, crowded}, {"b", 100, 100, admitted}, {"", 30, 28, full}, {"c", 1, 0, full}} {
+	}{{"a", 130, 128, crowded}, {"b", 130, 64, crowded}, {"", 10, 10, admitted}, {"c", 130, 27, crowded},
+		{"d", 130, 14, crowded}, {"a", 1, 0, crowded}, {"e", 13, 7, crowded}} {
 		if n, last := enter(step.user, step.tries); n != step.admits || last != step.last {
 			t.Errorf("%q: %d of %d requests, the last is %d; want %d, %d", step.user, n, step.tries, last, step.admits, step.last)
 		}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
@@ -27,7 +28,10 @@ func (s *Server) first(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("X-Frame-Options", "DENY")
-	counted := &statusWriter{ResponseWriter: w}
+	t := s.handlerTurn(r)
+	defer t.finish()
+	r = r.WithContext(context.WithValue(r.Context(), turnKey{}, t))
+	counted := &statusWriter{ResponseWriter: w, turn: t}
 	defer func(path string) { s.counts.count(path, counted.status) }(r.URL.Path)
 	s.handler.ServeHTTP(counted, r)
 }
@@ -71,6 +75,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		s.unserved(w, r)
 		return
 	}
+	if !rt.Changes() { // a change waits until it is on disk
+		turnOf(r.Context()).enter()
+	}
 	s.routes.ServeHTTP(w, r)
 }
 
@@ -90,7 +97,7 @@ func (s *Server) enter(w http.ResponseWriter, user string) (leave func(), ok boo
 		status, reason = http.StatusServiceUnavailable, "too many requests at a time"
 	case crowded:
 		s.counts.limited.Add(1)
-		reason = of + ": more than " + strconv.Itoa(userHandled) + " requests at a time"
+		reason = of + ": too many requests at a time"
 	case hasty:
 		s.counts.limited.Add(1)
 		reason = of + ": more than " + strconv.Itoa(userRequests) + " requests a second"
@@ -125,6 +132,7 @@ func (s *Server) authenticate(r *http.Request) (*rights.User, error) {
 	if _, sent := r.Header["Authorization"]; sent && strings.TrimSpace(header) == "" && c.Names == nil {
 		return nil, errNoCertificate
 	}
+	turnOf(r.Context()).leave() // a password may wait for long
 	return s.users.Authenticate(r.Context(), c)
 }
 

@@ -18,6 +18,7 @@ import (
 	"ibsm/api/users"
 	"ibsm/connlimit"
 	"ibsm/ctl"
+	"ibsm/priority"
 	"ibsm/rights"
 )
 
@@ -45,8 +46,7 @@ const (
 	maxConns     = 1024 // connections at a time, of which one address has at most half
 	userConns    = 128  // of a user; further ones, and those without a user, are closed when there are too many
 	maxHeader    = 16 << 10
-	maxRequests  = 256 // handled at a time, of which one user has at most half
-	userHandled  = maxRequests / 2
+	maxRequests  = 256      // handled at a time; a user has at most as many as there is room for
 	maxStreams   = 64       // requests at a time on a connection of HTTP/2
 	maxFrame     = 16 << 10 // bytes of a frame of HTTP/2
 	maxReceived  = 64 << 10 // bytes of bodies that a connection of HTTP/2 holds
@@ -68,13 +68,14 @@ type Server struct {
 	byPattern   map[string]*ctl.Route
 	handler     http.Handler // of requests whose path and user were checked
 
+	turns  *turns
 	conns  connlimit.Counters
 	counts counts
 }
 
 // Listen opens the listener, and reads certificates and users.
 func Listen(cfg Config) (_ *Server, err error) {
-	s := &Server{cfg: cfg, limits: newLimits()}
+	s := &Server{cfg: cfg, limits: newLimits(), turns: newTurns()}
 	addr, plain := strings.CutPrefix(cfg.Addr, "http://")
 	if s.plain = plain; plain && !isLoopback(addr) {
 		return nil, fmt.Errorf("%s: without TLS passwords can be read on the way: use a loopback address, such as "+
@@ -167,11 +168,13 @@ func (s *Server) Serve(ctx context.Context) error {
 		BaseContext: func(net.Listener) context.Context { return ctx },
 		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: maxStreams, MaxReadFrameSize: maxFrame,
 			MaxReceiveBufferPerConnection: maxReceived, MaxReceiveBufferPerStream: maxReceived,
-			SendPingTimeout: headerTime, PingTimeout: headerTime}, // which end a frame that is sent slowly
+			SendPingTimeout: headerTime, PingTimeout: headerTime, // which end a frame that is sent slowly
+			WriteByteTimeout: headerTime}, // and this ends a client that reads nothing of what waits for it
 	}
 	defer context.AfterFunc(ctx, func() { srv.Close() })()
+	priority.AnswerFirst() // handshakes of clients must not keep packets waiting
 	limits := connlimit.Limits{Total: maxConns, Peer: maxConns / 2, Kept: userConns}
-	l := connlimit.New(s.listener, limits, nil, &s.conns)
+	l := turnListener{connlimit.New(s.listener, limits, nil, &s.conns), s.turns}
 	var err error
 	if s.plain {
 		err = srv.Serve(l)

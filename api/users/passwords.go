@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"ibsm/priority"
 	"ibsm/rights"
 )
 
@@ -86,7 +87,7 @@ func (a *Authenticator) run(ctx context.Context, f flight, against *hash, passwo
 		return err
 	}
 	began := a.now()
-	is := a.check(against, password)
+	is := a.inBackground(against, password)
 	now := a.now()
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -104,6 +105,13 @@ func (a *Authenticator) run(ctx context.Context, f flight, against *hash, passwo
 	}
 	n.count(now)
 	return nil
+}
+
+// inBackground checks a password with a low priority.
+func (a *Authenticator) inBackground(against *hash, password string) bool {
+	is := make(chan bool)
+	go priority.Compute(func() { is <- a.check(against, password) }) // its thread ends with it
+	return <-is
 }
 
 // land ends a flight.

@@ -93,6 +93,12 @@ func built(t *testing.T, folder string) string {
 }
 
 func TestMain(m *testing.M) {
+	if order := os.Getenv(attackEnv); order != "" {
+		os.Exit(runAttack(order))
+	}
+	if users := os.Getenv(listenerEnv); users != "" {
+		os.Exit(runListener(users))
+	}
 	dir, err := os.MkdirTemp("", "ibsm-test-")
 	if err != nil {
 		panic(err)
