@@ -61,9 +61,6 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, l List) error {
 
 func (s *Server) path(r *http.Request) (any, error) {
 	from, to := r.URL.Query().Get("from"), r.URL.Query().Get("to")
-	if from == "" || to == "" {
-		return nil, hint(fmt.Errorf("%w: parameters from and to are required", ErrBadRequest), "each is a LID, GUID, GID or NodeDescription")
-	}
 	sub, err := s.subnet()
 	if err != nil {
 		return nil, err
@@ -251,9 +248,6 @@ func (s *Server) logLevel(*http.Request) (any, error) {
 
 func (s *Server) setLogLevel(r *http.Request) (any, error) {
 	flags, err := number(r, "flags", 8)
-	if err == nil && r.URL.Query().Get("flags") == "" {
-		err = fmt.Errorf("%w: parameter flags is required", ErrBadRequest)
-	}
 	if err != nil {
 		return nil, hint(err, "OpenSM's log flags, 0x00 to 0xff")
 	}

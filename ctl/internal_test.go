@@ -17,8 +17,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"ibsm/opensm/names"
+	"ibsm/partitions"
 	"ibsm/rights"
 )
 
@@ -183,6 +185,69 @@ func FuzzRequest(f *testing.F) {
 		routes.ServeHTTP(w, req)
 		if kind := w.Header().Get("Content-Type"); kind == "application/json" && !json.Valid(w.Body.Bytes()) {
 			t.Errorf("%s %s: %d %q", method, target, w.Code, w.Body)
+		}
+	})
+}
+
+// FuzzPartition: what is taken of the body of a PUT is valid, and is taken alike when it is written again; of that of a
+// PATCH each member is a port or a host. Errors are short, and valid UTF-8.
+func FuzzPartition(f *testing.F) {
+	for _, text := range []string{`{}`, `null`, `[]`, `{"pkey":"auto"}`, `{"pkey":"0x2fb","members":[{"guid":"0x1"}]}`,
+		`{"name":"red","pkey":"0x12","note":"x","ipoib":true,"mtu":2048,"rate":100,"sl":1,"scope":5,"qkey":"0xb1b",
+		"delete_when_empty":true,"members":[{"host":"node-7","membership":"limited"},{"guid":"00:00:00:00:00:00:00:01",
+		"membership":"both","index0":true,"state":"x"}],"etag":"e","ready":false,"states":{}}`,
+		`{"add":[{"host":"node-7"}],"remove":[{"guid":"0x2"}]}`, `{"pkey":7}`, `{"mtu":1e999}`, `{"sl":"a","sl":"b"}`,
+		strings.Repeat(`{"members":[`, 50)} {
+		f.Add([]byte(text))
+	}
+	check := func(t *testing.T, err error) {
+		if err != nil && (len(err.Error()) > 1000 || !utf8.ValidString(err.Error())) {
+			t.Fatalf("error %q", err)
+		}
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		first, err := parseWanted(bytes.NewReader(text), "red")
+		check(t, err)
+		if err == nil {
+			out := Partition{Name: first.Name, PKey: "auto", Note: first.Note, IPoIB: first.IPoIB, MTU: first.MTU.Bytes(),
+				Rate: first.Rate.Gbps(), SL: first.SL, Scope: first.Scope, QKey: fmt.Sprint(first.QKey),
+				DeleteWhenEmpty: first.DeleteWhenEmpty}
+			if first.Key != 0 {
+				out.PKey = first.Key.String()
+			}
+			for _, m := range first.Members {
+				member := PartitionMember{Host: m.Host, Membership: m.Membership.String(), Index0: m.Index0}
+				if m.Membership == 0 {
+					member.Membership = "full"
+				}
+				if m.Port != 0 {
+					member.GUID = m.Port.String()
+				}
+				out.Members = append(out.Members, member)
+			}
+			written, err := json.Marshal(&out)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range first.Members {
+				if m := &first.Members[i]; m.Membership == 0 {
+					m.Membership = partitions.Full
+				}
+			}
+			again, err := parseWanted(bytes.NewReader(written), "red")
+			if err != nil || fmt.Sprint(again) != fmt.Sprint(first) {
+				t.Fatalf("%s\nis taken as %+v, then %s as %+v, %v", text, first, written, again, err)
+			}
+		}
+		edit, err := parseEdit(bytes.NewReader(text))
+		check(t, err)
+		if err != nil {
+			return
+		}
+		for _, m := range append(edit.Add, edit.Remove...) {
+			if (m.Port == 0) == (m.Host == "") {
+				t.Fatalf("%s: the member %+v is not either a port or a host", text, m)
+			}
 		}
 	})
 }

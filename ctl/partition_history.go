@@ -52,7 +52,7 @@ func (s *Server) undoPartition(w http.ResponseWriter, r *http.Request) error {
 	source, err := s.partitionSource()
 	undo, wrong := number(r, "number", 64)
 	if err = cmp.Or(err, wrong); err == nil && undo == 0 {
-		err = fmt.Errorf("%w: parameter number is required: that of a change in %s", ErrBadRequest, partitionHistory)
+		err = fmt.Errorf("%w: no change has the number 0: %s lists them", ErrBadRequest, partitionHistory)
 	}
 	if err != nil {
 		return err

@@ -106,9 +106,6 @@ func (s *Server) pathRecord(w http.ResponseWriter, r *http.Request) error {
 	var err error
 	query := r.URL.Query()
 	from, to := query.Get("from"), query.Get("to")
-	if from == "" || to == "" {
-		err = fmt.Errorf("%w: parameters from and to are required", ErrBadRequest)
-	}
 	var want PathRequest
 	for _, p := range []struct {
 		name string

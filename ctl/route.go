@@ -75,12 +75,18 @@ func (rt *Route) check(w http.ResponseWriter, r *http.Request) error {
 		w.Header().Set("Connection", "close")
 		return hint(fmt.Errorf("%w: the request has a body", ErrBadRequest), "parameters belong in the query")
 	}
-	return known(r, rt.Params)
+	return checkParams(r, rt.Params)
 }
 
-// known rejects unknown and repeated parameters.
-func known(r *http.Request, params []Param) error {
-	for name, values := range r.URL.Query() {
+// checkParams rejects unknown and repeated parameters, and a request without one that is required.
+func checkParams(r *http.Request, params []Param) error {
+	query := r.URL.Query()
+	for _, p := range params {
+		if p.Required && query.Get(p.Name) == "" {
+			return hint(fmt.Errorf("%w: parameter %s is required", ErrBadRequest, p.Name), p.Text)
+		}
+	}
+	for name, values := range query {
 		i := slices.IndexFunc(params, func(p Param) bool { return p.Name == name })
 		switch {
 		case i >= 0 && params[i].Many:

@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"strings"
 	"testing"
@@ -52,7 +53,12 @@ func TestRights(t *testing.T) {
 	var last *ctl.Audited
 	guard := ctl.Guard{Audit: func(a *ctl.Audited) { last = a }}
 	for _, rt := range server.Routes() {
-		line := rt.String() + "\n"
+		line, query := rt.String()+"\n", url.Values{}
+		for _, p := range rt.Params {
+			if p.Required {
+				query.Set(p.Name, "1")
+			}
+		}
 		for _, u := range []*rights.User{nil, {Name: "r", Role: rights.Reader}, {Name: "t", Role: rights.Tenant},
 			{Name: "o", Role: rights.Operator}, {Name: "a", Role: rights.Admin}} {
 			role := rights.Role(0)
@@ -72,7 +78,7 @@ func TestRights(t *testing.T) {
 				w.WriteHeader(http.StatusOK)
 				return nil
 			}
-			r := httptest.NewRequest(rt.Method, "/", nil)
+			r := httptest.NewRequest(rt.Method, "/?"+query.Encode(), nil)
 			w := httptest.NewRecorder()
 			last = nil
 			server.Patient(guard.Handler(&rt)).ServeHTTP(w, r.WithContext(rights.With(r.Context(), u)))

@@ -13,7 +13,7 @@ var (
 	paramState = Param{Name: "state", Text: "Down, Initialize, Armed, Active or ActiveDefer"}
 	paramMGID  = Param{Name: "group", Text: "an MGID"}
 	paramFrom  = Param{Name: "from", Text: "a LID, GUID, GID or NodeDescription", Required: true}
-	paramTo    = Param{Name: "to", Text: "likewise", Required: true}
+	paramTo    = Param{Name: "to", Text: paramFrom.Text, Required: true}
 	paramPort  = Param{Name: "port", Text: "a LID, GUID, GID, NodeDescription or NODE:PORT"}
 	paramNames = Content{Type: text}
 )
