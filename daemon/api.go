@@ -113,7 +113,7 @@ func tokens(keeper *users.Keeper) *ufm.Tokens {
 	}
 	return &ufm.Tokens{
 		Make: func(ctx context.Context, u *rights.User) (*ufm.Token, error) {
-			t, text, err := keeper.AddToken(ctx, u.Name, tokenDays, "app/tokens")
+			t, text, err := keeper.AddToken(ctx, u, tokenDays, "app/tokens")
 			if err != nil {
 				return nil, err
 			}

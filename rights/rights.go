@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"ibsm/mad"
 )
@@ -93,6 +94,8 @@ type User struct {
 	Name  string
 	Role  Role
 	Scope Scope // of a Tenant; of no meaning for others
+	// Until is the end of the token that the credential is; zero for other credentials.
+	Until time.Time
 }
 
 // May reports whether the user has a right.

@@ -201,7 +201,9 @@ func (a *Authenticator) byToken(text string) (*rights.User, error) {
 	case !a.now().Before(of.token.Until):
 		return nil, &Refused{text: "the token has ended", User: of.user.Name}
 	}
-	return &of.user.User, nil
+	u := of.user.User
+	u.Until = of.token.Until
+	return &u, nil
 }
 
 // pairOf is the keyed hash of a user's name and a password. A name of a user has no byte 0.

@@ -14,6 +14,7 @@ import (
 
 	"ibsm/atomicfile"
 	"ibsm/regularfile"
+	"ibsm/rights"
 )
 
 // refreshEvery is how often a Keeper looks at its file.
@@ -109,12 +110,17 @@ func (k *Keeper) Refresh() (changed bool, err error) {
 	return err == nil && k.failed == "", err
 }
 
-// AddToken gives a user a token that ends after so many days, and writes the file. text is what the client sends.
-func (k *Keeper) AddToken(ctx context.Context, user string, days int, note string) (t Token, text string, err error) {
+// AddToken gives a user a token that ends after so many days, but not after the token that the user has sent, and
+// writes the file. text is what the client sends.
+func (k *Keeper) AddToken(ctx context.Context, u *rights.User, days int, note string) (t Token, text string,
+	err error) {
 	if t, text, err = NewToken(k.now(), days, note); err != nil {
 		return t, "", err
 	}
-	return t, text, k.change(ctx, func(s *Set) (*Set, error) { return s.AddToken(user, t) })
+	if !u.Until.IsZero() && t.Until.After(u.Until) {
+		t.Until = u.Until
+	}
+	return t, text, k.change(ctx, func(s *Set) (*Set, error) { return s.AddToken(u.Name, t) })
 }
 
 // RevokeToken takes a token from a user, and writes the file.

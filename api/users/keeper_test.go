@@ -130,7 +130,7 @@ func TestTokens(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	first, text, err := k.AddToken(t.Context(), "nico", 30, "rack 7")
+	first, text, err := k.AddToken(t.Context(), &rights.User{Name: "nico"}, 30, "rack 7")
 	if err != nil || who(text) != "nico" || k.Users().Len() != 2 || first.Note != "rack 7" ||
 		!first.Until.Equal(c.now.Add(30*24*time.Hour)) {
 		t.Errorf("%v of %v: %v, %s", first, k.Users(), err, who(text))
@@ -140,9 +140,16 @@ func TestTokens(t *testing.T) {
 	if err != nil || err2 != nil || strings.Contains(string(written), text[5:]) || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v: mode %v\n%s", err, err2, info.Mode(), written)
 	}
-	second, other, err := k.AddToken(t.Context(), "nico", 1, "")
+	second, other, err := k.AddToken(t.Context(), &rights.User{Name: "nico"}, 1, "")
 	if err != nil || who(other) != "nico" || second.ID == first.ID {
 		t.Errorf("%v, %s", err, who(other))
+	}
+	sender, err := a.Authenticate(t.Context(), users.Credential{From: here, Authorization: "Bearer " + other})
+	if err != nil || !sender.Until.Equal(second.Until) {
+		t.Fatalf("%+v, %v", sender, err)
+	}
+	if third, _, err := k.AddToken(t.Context(), sender, 30, ""); err != nil || !third.Until.Equal(second.Until) {
+		t.Errorf("%v: a token that was made with another one ends at %v, after it", err, third.Until)
 	}
 	err = k.RevokeToken(t.Context(), "nico", first.ID)
 	if err != nil || who(text) != "unknown token" || who(other) != "nico" {
@@ -153,7 +160,7 @@ func TestTokens(t *testing.T) {
 		t.Error(who(other))
 	}
 	c.advance(31 * 24 * time.Hour)
-	if _, _, err := k.AddToken(t.Context(), "nico", 1, ""); err != nil || who(other) != "unknown token" {
+	if _, _, err := k.AddToken(t.Context(), &rights.User{Name: "nico"}, 1, ""); err != nil || who(other) != "unknown token" {
 		t.Errorf("%v: a token that ended a month ago: %s", err, who(other))
 	}
 	for _, c := range []struct {
@@ -164,7 +171,7 @@ func TestTokens(t *testing.T) {
 	}{{"nicp", 1, "", "there is no user nicp; did you mean nico?"}, {"a b", 1, "", `"a b" is not a name of a user`},
 		{"nico", 0, "", "a token cannot end after 0 days: expected 1 to 3650"}, {"nico", 3651, "", "after 3651 days"},
 		{"nico", 1, "a\nb", "the note has other than"}, {"nico", 1, strings.Repeat("a", 65), "the note has other than"}} {
-		_, _, err := k.AddToken(t.Context(), c.user, c.days, c.note)
+		_, _, err := k.AddToken(t.Context(), &rights.User{Name: c.user}, c.days, c.note)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %v, want %s", c, err, c.want)
 		}
@@ -176,11 +183,11 @@ func TestTokens(t *testing.T) {
 		}
 	}
 	for range 99 {
-		if _, _, err = k.AddToken(t.Context(), "nico", 1, ""); err != nil {
+		if _, _, err = k.AddToken(t.Context(), &rights.User{Name: "nico"}, 1, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, _, err := k.AddToken(t.Context(), "nico", 1, ""); err == nil ||
+	if _, _, err := k.AddToken(t.Context(), &rights.User{Name: "nico"}, 1, ""); err == nil ||
 		err.Error() != "user nico: there are more than 100 tokens: revoke some" {
 		t.Errorf("token 101: %v", err)
 	}
@@ -198,7 +205,7 @@ func TestChanges(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 20 {
 		all.Go(func() {
-			if _, _, err := keepers[i%2].AddToken(t.Context(), "nico", 1, ""); err != nil {
+			if _, _, err := keepers[i%2].AddToken(t.Context(), &rights.User{Name: "nico"}, 1, ""); err != nil {
 				t.Error(err)
 			}
 		})
