@@ -23,6 +23,9 @@ type Route struct {
 	Body   Content
 	Reply  Content
 	Status []int // that Reply may have; nil for 200
+	// Tagged requests have replies with the header ETag, and if they change something may have If-Match and
+	// If-None-Match.
+	Tagged bool
 	// Lenient requests may have parameters and a body that are not in the table: they are ignored.
 	Lenient bool
 	// Handle replies, or returns the error that Fail replies with and has written nothing.

@@ -110,7 +110,7 @@ func (s *schemas) operation(rt *ctl.Route, names []string) object {
 	if rt.Right == rights.Anyone {
 		op["security"] = []object{}
 	}
-	params := []object{}
+	params := []any{}
 	for _, name := range names {
 		params = append(params,
 			object{"name": name, "in": "path", "required": true, "schema": object{"type": "string"}})
@@ -125,6 +125,9 @@ func (s *schemas) operation(rt *ctl.Route, names []string) object {
 			in["required"] = true
 		}
 		params = append(params, in)
+	}
+	if rt.Tagged && rt.Changes() {
+		params = append(params, conditions...)
 	}
 	if len(params) > 0 {
 		op["parameters"] = params
@@ -156,7 +159,20 @@ func (s *schemas) responses(rt *ctl.Route) object {
 		status = []int{http.StatusOK}
 	}
 	for _, code := range status {
-		all[strconv.Itoa(code)] = object{"description": http.StatusText(code), "content": content}
+		one := object{"description": http.StatusText(code), "content": content}
+		if rt.Tagged {
+			one["headers"] = object{"ETag": object{"schema": object{"type": "string"},
+				"description": "The state of the partition, for If-Match; partitions of the file have none."}}
+		}
+		all[strconv.Itoa(code)] = one
 	}
 	return all
+}
+
+// conditions are the headers of requests that name the state which a partition must be in.
+var conditions = []any{
+	object{"name": "If-Match", "in": "header", "schema": object{"type": "string"},
+		"description": `The ETag that the partition must have, such as "12".`},
+	object{"name": "If-None-Match", "in": "header", "schema": object{"type": "string"},
+		"description": "* for a partition that must not be there yet."},
 }

@@ -334,3 +334,33 @@ func TestCheck(t *testing.T) {
 		}
 	}
 }
+
+// TestConditions: the description has the headers by which a client changes what it has seen.
+func TestConditions(t *testing.T) {
+	text, err := openapi.Document(ctl.New(ctl.Config{}).Routes(), "1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var document struct {
+		Paths map[string]map[string]struct {
+			Parameters []struct{ Name, In string }
+			Responses  map[string]struct{ Headers map[string]any }
+		}
+	}
+	if err := json.Unmarshal(text, &document); err != nil {
+		t.Fatal(err)
+	}
+	for method, want := range map[string][]string{"get": nil, "put": {"If-Match", "If-None-Match"},
+		"patch": {"If-Match", "If-None-Match"}, "delete": {"If-Match", "If-None-Match"}} {
+		op := document.Paths["/v1/partition/{name}"][method]
+		var headers []string
+		for _, p := range op.Parameters {
+			if p.In == "header" {
+				headers = append(headers, p.Name)
+			}
+		}
+		if !reflect.DeepEqual(headers, want) || op.Responses["200"].Headers["ETag"] == nil {
+			t.Errorf("%s: headers %q of requests, %v of replies", method, headers, op.Responses["200"].Headers)
+		}
+	}
+}
