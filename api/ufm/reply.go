@@ -97,8 +97,8 @@ type list struct {
 }
 
 // shortList is the length of lists that are kept before they are sent, in bytes. Longer ones are made twice: to know
-// their length, and to be sent. So that a client which reads slowly takes no memory.
-const shortList = 4 << 20
+// their length, and to be sent. So that clients which read slowly take little memory: 256 requests hold 128 MiB.
+const shortList = 512 << 10
 
 // elements adds each element of a list; name is that of a member of an object. It does so in the same way each time.
 type elements func(add func(name string, v any)) error
