@@ -627,29 +627,34 @@ func (o *attackOrder) mostUnread(ctx context.Context, from string) (most int, er
 	return 0, fmt.Errorf("any number of answers waits")
 }
 
-// keepUnread has as many answers wait as can, and then sends a frame now and then.
+// keepUnread has as many answers wait as can, and then sends a frame now and then. A client that receives nothing does
+// not learn that the server has ended the connection: it looks for that in the end.
 func (o *attackOrder) keepUnread(ctx context.Context, from string, most int) error {
 	c, err := o.reluctant(ctx, from)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
+	late := time.Now().Add(endsWithin)
+	c.SetWriteDeadline(late)
 	for range most - 6 {
 		if _, err := c.Write(pings); err != nil {
-			return nil
+			return ended(c.NetConn())
 		}
 	}
-	pace := time.NewTicker(time.Second / 2)
-	defer pace.Stop()
-	late := time.After(endsWithin)
-	for {
-		select {
-		case <-pace.C:
-			if _, err := c.Write(frame(nil, frameWindow, 0, 0, []byte{0, 0, 0, 1})); err != nil {
-				return nil
-			}
-		case <-late:
-			return fmt.Errorf("a connection still is after %v", endsWithin)
+	for pace := time.NewTicker(time.Second / 2); time.Now().Before(late); <-pace.C {
+		if _, err := c.Write(frame(nil, frameWindow, 0, 0, []byte{0, 0, 0, 1})); err != nil {
+			break
 		}
 	}
+	return ended(c.NetConn())
+}
+
+// ended is an error if the server has not ended a connection.
+func ended(c net.Conn) error {
+	c.SetReadDeadline(time.Now().Add(endsWithin))
+	if _, err := io.Copy(io.Discard, c); os.IsTimeout(err) {
+		return fmt.Errorf("a connection still is after %v", endsWithin)
+	}
+	return nil
 }
