@@ -5,6 +5,7 @@ import (
 	"hash/fnv"
 	"slices"
 	"strconv"
+	"time"
 
 	"ibsm/ctl"
 	"ibsm/ctl/shape"
@@ -60,16 +61,23 @@ type MapTrunk struct {
 // chart is the map of a subnet with what it was made of.
 type chart struct {
 	Map
-	fabric  *shape.Fabric
-	cables  [][]*ctl.Link // by trunk, in the order of MapTrunk.Ports
-	squares [][]*ctl.Link // by switch, in the order of MapSwitch.Ports
+	cables  [][]*ctl.Link        // by trunk, in the order of MapTrunk.Ports
+	squares [][]*ctl.Link        // by switch, in the order of MapSwitch.Ports
+	direct  []*ctl.Link          // between adapters
+	absent  map[string]time.Time // nodes that have gone, by GUID
 }
 
 // newChart makes a map of nodes and links, with those that have gone. before may be one of the same subnet earlier, of
 // which places are taken where the layout is the same, or nil.
 func newChart(nodes []*ctl.Node, links []*ctl.Link, before *chart) *chart {
 	f := shape.New(nodes, links)
-	c := &chart{fabric: f, Map: Map{Switches: []MapSwitch{}, Trunks: []MapTrunk{}}}
+	c := &chart{Map: Map{Switches: []MapSwitch{}, Trunks: []MapTrunk{}}, direct: f.Direct,
+		absent: map[string]time.Time{}}
+	for _, n := range nodes {
+		if n.Absent != nil {
+			c.absent[n.GUID] = *n.Absent
+		}
+	}
 	usual := usualSpeeds(f)
 	layout := fnv.New64a()
 	note := func(texts ...string) {
@@ -119,12 +127,12 @@ func newChart(nodes []*ctl.Node, links []*ctl.Link, before *chart) *chart {
 		c.Alone = append(c.Alone, l.From.Desc, l.To.Desc)
 	}
 	c.Layout = strconv.FormatUint(layout.Sum64(), 16)
-	c.place(before)
+	c.place(f, before)
 	return c
 }
 
 // place gives switches their places.
-func (c *chart) place(before *chart) {
+func (c *chart) place(f *shape.Fabric, before *chart) {
 	if before != nil && before.Layout == c.Layout {
 		c.Width, c.Height, c.Blocks = before.Width, before.Height, before.Blocks
 		for s := range c.Switches {
@@ -133,7 +141,7 @@ func (c *chart) place(before *chart) {
 		}
 		return
 	}
-	p := Place(c.fabric)
+	p := Place(f)
 	c.Width, c.Height, c.Blocks = p.W, p.H, append([]Block{}, p.Blocks...)
 	for s := range c.Switches {
 		c.Switches[s].X, c.Switches[s].Y, c.Switches[s].Block = p.At[s].X, p.At[s].Y, p.Block[s]
@@ -272,6 +280,21 @@ func read[T any](sub ctl.Subnet, l ctl.List, filter ctl.Filter) (all []*T, err e
 	return all, nil
 }
 
+// share has links hold the texts of nodes, and not their own: the map is kept while pages are open.
+func share(nodes []*ctl.Node, links []*ctl.Link) {
+	at := make(map[string]*ctl.Node, len(nodes))
+	for _, n := range nodes {
+		at[n.GUID] = n
+	}
+	for _, l := range links {
+		for _, e := range []*ctl.End{&l.From, &l.To} {
+			if n := at[e.Node]; n != nil {
+				e.Node, e.Desc, e.Type = n.GUID, n.Desc, n.Type
+			}
+		}
+	}
+}
+
 // avoid marks the links that routes avoid because the operator, or a rule about sick links, wants so.
 func avoid(links []*ctl.Link, drained []*ctl.Drained) {
 	at := map[end]bool{}
@@ -304,6 +327,7 @@ func chartOf(sub ctl.Subnet, before *chart) (*chart, error) {
 	if err != nil {
 		return nil, err
 	}
+	share(nodes, links)
 	drained, err := read[ctl.Drained](sub, ctl.DrainedPorts, ctl.Filter{})
 	if err != nil {
 		return nil, err

@@ -72,8 +72,7 @@ type finder struct {
 
 // problemsOf finds problems, sorted by whom they hurt.
 func problemsOf(in *facts) []Problem {
-	f := &finder{facts: in, hosts: map[string]int{}, links: map[end]*ctl.Link{},
-		absent: map[string]time.Time{}, all: []Problem{}}
+	f := &finder{facts: in, hosts: map[string]int{}, links: map[end]*ctl.Link{}, all: []Problem{}}
 	if in.chart != nil {
 		f.index()
 	}
@@ -104,19 +103,10 @@ func (f *finder) index() {
 			f.link(l)
 		}
 	}
-	for _, l := range f.chart.fabric.Direct {
+	for _, l := range f.chart.direct {
 		f.link(l)
 	}
-	for _, n := range f.chart.fabric.Hosts {
-		if n.Absent != nil {
-			f.absent[n.GUID] = *n.Absent
-		}
-	}
-	for i := range f.chart.fabric.Switches {
-		if n := f.chart.fabric.Switches[i].Node; n.Absent != nil {
-			f.absent[n.GUID] = *n.Absent
-		}
-	}
+	f.absent = f.chart.absent
 }
 
 func (f *finder) link(l *ctl.Link) {

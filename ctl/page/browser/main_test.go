@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -46,7 +47,7 @@ func run(m *testing.M) int {
 }
 
 // start starts a program until the test ends, and returns what stops it before.
-func start(t testing.TB, env []string, name string, args ...string) (out *bufio.Reader, stop func()) {
+func start(t testing.TB, env []string, name string, args ...string) (out *bufio.Reader, stop func(), pid int) {
 	t.Helper()
 	cmd := exec.Command(filepath.Join(programs, name), args...)
 	cmd.Env = append(os.Environ(), env...)
@@ -63,7 +64,7 @@ func start(t testing.TB, env []string, name string, args ...string) (out *bufio.
 		cmd.Wait()
 	})
 	t.Cleanup(stop)
-	return bufio.NewReader(pipe), stop
+	return bufio.NewReader(pipe), stop, cmd.Process.Pid
 }
 
 // subnet is a served fabric with a manager.
@@ -73,6 +74,7 @@ type subnet struct {
 	fabric string // the name of its socket
 	sock   string // control socket of the manager
 	stop   func() // kills the manager
+	pid    string // of the manager
 }
 
 // serve serves a fabric, and starts a manager with further options.
@@ -80,7 +82,7 @@ func serve(t testing.TB, spec string, options ...string) *subnet {
 	t.Helper()
 	s := &subnet{TB: t, dir: t.TempDir()}
 	name := fmt.Sprintf("page-%d-%s", os.Getpid(), filepath.Base(s.dir))
-	out, _ := start(t, nil, "ibfabric", "serve", spec, "--sock", name, "--control", filepath.Join(s.dir, "fabric"))
+	out, _, _ := start(t, nil, "ibfabric", "serve", spec, "--sock", name, "--control", filepath.Join(s.dir, "fabric"))
 	go drain(out)
 	s.eventually("the fabric is served", func() bool {
 		_, err := os.Stat(filepath.Join(s.dir, "fabric"))
@@ -102,9 +104,9 @@ func (s *subnet) manager(fabric, host string, options ...string) string {
 	}
 	args := append([]string{"--ibsim", "--ctl_socket", sock, "--log_file", filepath.Join(dir, "log"), "--sweep", "2"},
 		options...)
-	out, stop := start(s, env, "ibsm", args...)
+	out, stop, pid := start(s, env, "ibsm", args...)
 	go drain(out)
-	s.stop = stop
+	s.stop, s.pid = stop, strconv.Itoa(pid)
 	s.eventually("the manager has its socket", func() bool {
 		_, err := os.Stat(sock)
 		return err == nil
@@ -172,7 +174,7 @@ func (s *subnet) is(sock, state string) bool {
 // linkOf starts ibsmctl page with all its arguments.
 func (s *subnet) linkOf(args ...string) string {
 	s.Helper()
-	out, _ := start(s, nil, "ibsmctl", args...)
+	out, _, _ := start(s, nil, "ibsmctl", args...)
 	line, err := out.ReadString('\n')
 	link, is := strings.CutPrefix(strings.TrimSpace(line), "open ")
 	if err != nil || !is {

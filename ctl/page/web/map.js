@@ -59,6 +59,7 @@ export function map(main, at) {
       const ratio = devicePixelRatio || 1;
       ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
       paint(ctx, s, colours, v.w, v.h);
+      if (!times.length) performance.mark('first-map');
       times.push(performance.now() - began);
       if (times.length > 200) times.shift();
       canvas.dataset.items = s.items;
