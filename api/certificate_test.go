@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -245,6 +246,43 @@ func TestPlainHTTP(t *testing.T) {
 		}
 		if r := h.send("GET", "/v1/log-level", ask{}); r.StatusCode != 401 {
 			t.Errorf("%s without a credential: %v", addr, r.Status)
+		}
+	}
+}
+
+// TestProtocols: TLS before 1.2, and ciphers of TLS 1.2 without forward secrecy or authenticated encryption, get no
+// connection; TLS 1.2 and 1.3 do. OpenSSL asks, which knows what Go does not.
+func TestProtocols(t *testing.T) {
+	t.Parallel()
+	h := prepare(t)
+	h.serve(h.config())
+	for _, tt := range []struct {
+		args     string
+		protocol string // that is agreed on; "" for no connection
+	}{
+		{"-tls1_3", "TLSv1.3"},
+		{"-tls1_2", "TLSv1.2"},
+		{"-tls1_1 -cipher ALL:@SECLEVEL=0", ""},
+		{"-tls1 -cipher ALL:@SECLEVEL=0", ""},
+		{"-tls1_2 -cipher AES128-GCM-SHA256", ""},      // the key is not a new one each time
+		{"-tls1_2 -cipher ECDHE-ECDSA-AES128-SHA", ""}, // CBC
+		{"-tls1_2 -cipher aNULL:@SECLEVEL=0", ""},      // nobody is authenticated
+		{"-tls1_2 -cipher ECDHE-ECDSA-AES128-GCM-SHA256", "TLSv1.2"},
+	} {
+		args := append([]string{"s_client", "-connect", h.server.Addr()}, strings.Fields(tt.args)...)
+		out, err := exec.Command("openssl", args...).CombinedOutput()
+		got := ""
+		for _, p := range []string{"TLSv1.3", "TLSv1.2", "TLSv1.1", "TLSv1"} {
+			if strings.Contains(string(out), "New, "+p+", Cipher is") && !strings.Contains(string(out), "Cipher is (NONE)") {
+				got = p
+				break
+			}
+		}
+		if !strings.Contains(string(out), "CONNECTED") || strings.Contains(string(out), "no ciphers available") {
+			t.Errorf("openssl %s offered nothing: %v\n%s", tt.args, err, out)
+		}
+		if got != tt.protocol {
+			t.Errorf("openssl %s: agreed on %q, want %q\n%s", tt.args, got, tt.protocol, out)
 		}
 	}
 }
