@@ -3,6 +3,7 @@ package multicast
 import (
 	"cmp"
 	"context"
+	"iter"
 	"maps"
 	"slices"
 
@@ -172,15 +173,46 @@ func (j *Task) moved() map[mad.LID]bool {
 			}
 		}
 	}
-	for _, v := range []*topo.VPorts{j.placed, j.topo.VPorts} {
-		for i := range v.All() {
-			check(v.At(i).GUID)
-			for _, guid := range v.Aliases[i] {
-				check(guid)
-			}
+	for of, i := range changedVPorts(j.placed, j.topo.VPorts) {
+		check(of.At(i).GUID)
+		for _, guid := range of.Aliases[i] {
+			check(guid)
 		}
 	}
 	return mlids
+}
+
+// changedVPorts are the vPorts of two lists that are not in the other one with the same GUIDs, up or not as there.
+func changedVPorts(old, now *topo.VPorts) iter.Seq2[*topo.VPorts, topo.VPortIdx] {
+	return func(yield func(*topo.VPorts, topo.VPortIdx) bool) {
+		i, j, n, m := topo.VPortIdx(0), topo.VPortIdx(0), topo.VPortIdx(old.Len()), topo.VPortIdx(now.Len())
+		for i < n || j < m {
+			order := 0
+			switch {
+			case i == n:
+				order = 1
+			case j == m:
+				order = -1
+			default:
+				a, b := old.At(i), now.At(j)
+				order = cmp.Or(cmp.Compare(a.Port, b.Port), cmp.Compare(a.Index, b.Index))
+				if order == 0 && a.GUID == b.GUID && a.Up() == b.Up() && slices.Equal(old.Aliases[i], now.Aliases[j]) {
+					i, j = i+1, j+1
+					continue
+				}
+			}
+			if order <= 0 {
+				if i++; !yield(old, i-1) {
+					return
+				}
+			}
+			if order >= 0 {
+				if j++; !yield(now, j-1) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // use says what trees may do with the link at a port.
