@@ -105,6 +105,7 @@ func TestKilled(t *testing.T) {
 	s.stop()
 	b.has("what is shown may be old", "The master was 0x")
 	b.until(`document.getElementById("state").className.includes("unknown")`)
+	b.until(`!document.querySelector(".badge.good")`)
 	b.picture("killed")
 }
 

@@ -58,3 +58,27 @@ func TestPictures(t *testing.T) {
 
 // settle is for pictures alone.
 const settle = 400 * time.Millisecond
+
+// TestBest writes the pictures of the documents: some problems, and the path between two hosts.
+func TestBest(t *testing.T) {
+	if os.Getenv("IBSM_PICTURES") == "" {
+		t.Skip("IBSM_PICTURES names no folder")
+	}
+	s := serve(t, "fattree:k=8")
+	link := s.pageLink()
+	b := browser(t, 1000, 640)
+	b.open(link)
+	b.has("Nothing is wrong")
+	for _, order := range []string{`link down "leaf-05" 5`, `node down "host-020 mlx5_0"`} {
+		s.order(order)
+	}
+	b.until(`document.querySelectorAll(".problems li").length >= 2`)
+	b.has("host-020", "leaf-05 port 5")
+	b.run(chromedp.Sleep(settle))
+	b.picture("page-problems")
+	b.run(chromedp.EmulateViewport(1400, 820))
+	b.open("#/map?from=host-001&to=host-100")
+	b.has("arrived, 6 links")
+	b.run(chromedp.Sleep(settle))
+	b.picture("page-map")
+}

@@ -135,7 +135,11 @@ async function start() {
   });
   live.addEventListener('heard', badge);
   live.addEventListener('lost', say);
-  live.addEventListener('found', () => { askManagers(); say(); });
+  live.addEventListener('found', () => {
+    askManagers();
+    say();
+    if (shown.leave?.update) shown.leave.update(here()); // what was unknown is known again
+  });
   setInterval(badge, 1000);
   show();
   live.start();

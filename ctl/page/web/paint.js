@@ -108,7 +108,7 @@ export function paint(ctx, scene, p, w, h) {
       ctx.fillStyle = kind === 'bad' ? p.badBack : p.back;
       ctx.fillRect(x - w / 2, y - size * 0.65, w, size * 1.3);
     }
-    ctx.fillStyle = kind === 'bad' ? p.bad : kind === 'port' ? p.soft : p.text;
+    ctx.fillStyle = kind === 'bad' ? p.bad : p.text;
     ctx.fillText(clean(text), x, y);
   }
 }
@@ -143,7 +143,7 @@ export function svg(scene, p, w, h, title) {
   boxes([...scene.boxes].filter((b) => b[0] !== 'block' && !isRing(b)));
   boxes([...scene.boxes].filter(isRing));
   for (const [text, x, y, size, align, kind] of scene.texts) {
-    out.push(`<text x="${n(x)}" y="${n(y + size * 0.35)}" font-size="${size}" text-anchor="${align === 'center' ? 'middle' : 'start'}" fill="${kind === 'bad' ? p.bad : kind === 'port' ? p.soft : p.text}">${escape(text)}</text>`);
+    out.push(`<text x="${n(x)}" y="${n(y + size * 0.35)}" font-size="${size}" text-anchor="${align === 'center' ? 'middle' : 'start'}" fill="${kind === 'bad' ? p.bad : p.text}">${escape(text)}</text>`);
   }
   out.push('</svg>\n');
   return out.join('\n');

@@ -1,5 +1,5 @@
 import { get, live } from './api.js';
-import { age, ago, command, el, fill, name, time } from './dom.js';
+import { age, ago, command, el, fill, fresh, name, time } from './dom.js';
 import { here, link } from './route.js';
 
 const who = {
@@ -86,6 +86,7 @@ export function problems(main) {
     const parts = [];
     if (!r.known) parts.push(el('span', { class: 'badge unknown' }, `unknown: this manager is ${r.state || 'waiting for its port'}`));
     else if (hurting === 0) parts.push(el('span', { class: 'badge good' }, 'Nothing is wrong'));
+    readAt = new Date(r.time).getTime();
     for (const [hurts, text] of Object.entries(many)) {
       if (!count[hurts]) continue;
       const on = wanted === hurts;
@@ -107,6 +108,18 @@ export function problems(main) {
     if (at >= 0) list.children[Math.min(at, list.children.length - 1)]?.querySelector('a,button')?.focus();
   }
 
+  // wither takes green back where the last reading is old.
+  let readAt = 0;
+  const wither = () => {
+    const good = summary.querySelector('.badge.good');
+    if (good && (live.lost || Date.now() - readAt > fresh)) {
+      good.className = 'badge unknown';
+      good.textContent = 'unknown: nothing was wrong at the last reading';
+    }
+  };
+  live.addEventListener('lost', wither);
+  const withering = setInterval(wither, 1000);
+
   const changed = () => {
     const n = live.last?.problems;
     if (n !== number) {
@@ -120,7 +133,9 @@ export function problems(main) {
   read();
   const leave = () => {
     live.removeEventListener('change', changed);
+    live.removeEventListener('lost', wither);
     clearInterval(poll);
+    clearInterval(withering);
     asked?.abort();
   };
   leave.update = read;

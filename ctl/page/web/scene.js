@@ -250,15 +250,19 @@ function trunks(s, model, v, o, visible, inBlocks, isIn) {
   const seen = new Uint8Array(map.switches.length);
   for (const i of visible) seen[i] = 1;
   const all = [];
+  const passing = []; // by what is visible
   map.trunks.forEach((t, i) => {
     if (seen[t.a] || seen[t.b]) {
       all.push(i);
     } else {
       const l = model.lines[i];
-      if (isIn(Math.min(l.x1, l.x2), Math.min(l.y1, l.y2), Math.abs(l.x2 - l.x1), Math.abs(l.y2 - l.y1))) all.push(i);
+      if (isIn(Math.min(l.x1, l.x2), Math.min(l.y1, l.y2), Math.abs(l.x2 - l.x1), Math.abs(l.y2 - l.y1))) passing.push(i);
     }
   });
-  const many = inBlocks || all.length > 2000;
+  const most = 2000;
+  if (all.length + passing.length <= most) all.push(...passing);
+  else s.left += passing.length;
+  const many = inBlocks || all.length > most;
   if (many && map.blocks.length) {
     for (const b of model.bundles) {
       const l = b.line;
@@ -280,7 +284,7 @@ function trunks(s, model, v, o, visible, inBlocks, isIn) {
   }
   const cables = !many && v.k >= 2.2 && all.length <= 300;
   const numbers = [];
-  let room = many ? 1500 : 2000;
+  let room = many ? 1500 : most;
   const plain = many && !map.blocks.length ? 1500 : 0;
   let drawn = 0;
   const kind = (i, c) => (o.layer ? bucket(c === undefined ? Math.max(...o.layer.trunks[i]) : o.layer.trunks[i][c], o.layer)
