@@ -106,7 +106,7 @@ type vPortGUID struct {
 }
 
 // NewVPorts makes VPorts of a list in the order of VPorts.List and further GUIDs, and keeps both; nil of an empty list.
-// Of two vPorts with a GUID or a LID, neither of them Elsewhere, the first is found.
+// Of two vPorts with a GUID, neither of them Elsewhere, the first is found; of two with a LID, the first that is up.
 func NewVPorts(list []VPort, aliases map[VPortIdx][]mad.GUID) *VPorts {
 	if len(list) == 0 {
 		return nil
@@ -125,11 +125,25 @@ func NewVPorts(list []VPort, aliases map[VPortIdx][]mad.GUID) *VPorts {
 			v.guids = append(v.guids, vPortGUID{guid, VPortIdx(i)})
 		}
 	}
-	slices.SortStableFunc(v.lids, func(a, b VPortIdx) int { return cmp.Compare(list[a].LID, list[b].LID) })
+	slices.SortStableFunc(v.lids, func(a, b VPortIdx) int {
+		return cmp.Or(cmp.Compare(list[a].LID, list[b].LID), compareUp(&list[a], &list[b]))
+	})
 	slices.SortFunc(v.guids, func(a, b vPortGUID) int {
 		return cmp.Or(cmp.Compare(a.guid, b.guid), cmp.Compare(a.at, b.at))
 	})
 	return v
+}
+
+// compareUp orders those that are up before those that are not: a function that has moved with its LID is found where
+// it is, though the vPort that it has left shows the LID still.
+func compareUp(a, b *VPort) int {
+	switch {
+	case a.Up() == b.Up():
+		return 0
+	case a.Up():
+		return -1
+	}
+	return 1
 }
 
 // WithHosts adds the ports that say that they have vPorts, and keeps the slice. It may be called on the nil value,

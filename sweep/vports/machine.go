@@ -252,7 +252,9 @@ func (m *Machine) drop(now time.Duration, p *port) {
 func (m *Machine) Trap(now time.Duration, guid mad.GUID) {
 	if p := m.ports[guid]; p != nil && p.wasRead {
 		p.looks = maxLooks
+		stormed := p.traps.storms()
 		m.want(p, now+p.holdOff(now), reads)
+		m.changed = m.changed || p.traps.storms() != stormed // which is a finding
 	}
 }
 

@@ -119,8 +119,8 @@ func (m *Machine) Show(now time.Duration) *Known {
 	if m.shownAt == 0 {
 		m.shownAt = now + showDelay
 	}
-	if now < m.shownAt {
-		return nil
+	if now < m.shownAt && len(m.active) > 0 {
+		return nil // functions of hosts that are visited now are shown together
 	}
 	m.shownAt = 0
 	return m.Known()
