@@ -4,13 +4,14 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"ibsm/ctl"
+	"ibsm/priority"
 	"ibsm/rights"
 )
 
@@ -50,8 +51,8 @@ type feed struct {
 	counters   ctl.CounterSource
 	partitions ctl.PartitionSource
 
-	mu       sync.Mutex // guards the following
-	epoch    string     // of this process
+	turn     chan struct{} // has a token while a goroutine uses the following
+	epoch    string        // of this process
 	version  uint64
 	read     time.Time // the last reading
 	cost     time.Duration
@@ -69,36 +70,54 @@ type feed struct {
 func newFeed(source ctl.Source, counters ctl.CounterSource, partitions ctl.PartitionSource) *feed {
 	id := make([]byte, 6)
 	rand.Read(id)
-	return &feed{source: source, counters: counters, partitions: partitions, epoch: hex.EncodeToString(id)}
+	return &feed{source: source, counters: counters, partitions: partitions, epoch: hex.EncodeToString(id),
+		turn: make(chan struct{}, 1)}
 }
 
-// refresh reads the manager's state, unless it was read within least, or reading takes too much. mu is locked.
+// refresh reads the manager's state, unless it was read within least, or reading takes too much. The caller has the
+// turn.
 func (f *feed) refresh(least time.Duration) error {
 	began := time.Now()
 	if began.Sub(f.read) < max(least, gapOfCost*f.cost) {
 		return nil
 	}
 	status, sub := f.source.Status(), f.source.Subnet()
+	known := sub != nil && f.chart != nil && f.chart.Generation == sub.Generation() || sub == nil && f.chart == nil
+	if known && status.State == f.state && began.Sub(f.found) < problemAge {
+		f.read, f.cost = time.Now(), time.Since(began)
+		return nil
+	}
+	var err error
+	done := make(chan struct{})
+	go priority.Compute(func() { // hosts are answered first
+		defer close(done)
+		defer func() { // as net/http does for a request: a page does not end the manager
+			if p := recover(); p != nil {
+				err = fmt.Errorf("the map cannot be made: %v", p)
+			}
+		}()
+		err = f.reread(status, sub)
+	})
+	<-done
+	f.read, f.cost = time.Now(), time.Since(began)
+	return err
+}
+
+// reread makes the map and the list of problems again.
+func (f *feed) reread(status *ctl.Status, sub ctl.Subnet) error {
 	changed := status.State != f.state
 	f.state = status.State
-	next, fresh := f.chart, false
+	next := f.chart
 	if sub == nil {
-		next, fresh = nil, f.chart != nil
+		next = nil
 	} else if f.chart == nil || f.chart.Generation != sub.Generation() {
 		var err error
 		if next, err = chartOf(sub, f.chart); err != nil {
 			return err
 		}
-		fresh = true
 	}
-	if fresh || changed || began.Sub(f.found) >= problemAge {
-		f.judge(status, sub, next)
-		fresh = true
-	}
-	if fresh || changed {
-		f.take(next, changed)
-	}
-	f.read, f.cost = time.Now(), time.Since(began)
+	f.judge(status, sub, next)
+	f.take(next, changed)
 	return nil
 }
 
@@ -183,8 +202,8 @@ func (f *feed) at() string { return f.epoch + "-" + strconv.FormatUint(f.version
 
 // since is what has changed since a version, nil for nothing; "" is the present one, of which there is always a reply.
 func (f *feed) since(version string) (*Change, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	f.turn <- struct{}{}
+	defer func() { <-f.turn }()
 	if err := f.refresh(leastGap); err != nil {
 		return nil, err
 	}
@@ -224,8 +243,8 @@ func (f *feed) since(version string) (*Change, error) {
 
 // mapOf is the chart in force, with its version.
 func (f *feed) mapOf() (*chart, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	f.turn <- struct{}{}
+	defer func() { <-f.turn }()
 	if err := f.refresh(leastGap); err != nil {
 		return nil, err
 	}
@@ -251,8 +270,8 @@ type Problems struct {
 
 // list are the problems now.
 func (f *feed) list() (*Problems, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	f.turn <- struct{}{}
+	defer func() { <-f.turn }()
 	if err := f.refresh(leastGap); err != nil {
 		return nil, err
 	}
