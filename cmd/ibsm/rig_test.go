@@ -59,6 +59,7 @@ var rigScripts = []struct {
 	{file: "lanes.sh", net: "failover.net", env: "MANAGER=ibsm"},
 	{file: "vports-probe.sh", shows: "named 18 of 18, kinds of Sets without a manager 0"},
 	{file: "vports.sh", shows: "another host lost 0 of .*; wrong 0"},
+	{file: "vports-opensm.sh", net: "failover.net", shows: "and back the same; .* again 6 of 6; .*wrong 0"},
 	{file: "events.sh", rigs: true, front: true},
 	{file: "two-subnets.sh", net: "two-subnets.net", rigs: true, front: true},
 	{file: "planes.sh", rigs: true, newer: true},
