@@ -8,8 +8,8 @@ import (
 	"ibsm/ctl/shape"
 )
 
-// podsOf are leafs that share more than half of the switches above them, with these, by the name of the first leaf. So
-// a few cables between pods do not make one of two.
+// podsOf are leafs that share more than half of the switches above them, of two one, with these, by the name of the
+// first leaf. So a few cables between pods do not make one of two, and one that is missing does not make two of one.
 func podsOf(f *shape.Fabric, levels [][]int) [][2][]numbered {
 	level := make([]int, len(f.Switches))
 	for l, members := range levels {
@@ -48,7 +48,8 @@ func podsOf(f *shape.Fabric, levels [][]int) [][2][]numbered {
 			for _, a := range up[s] {
 				for _, o := range down[a] {
 					shared[o]++
-					if pod[o] < 0 && 2*shared[o] > max(len(up[s]), len(up[o])) {
+					most := max(len(up[s]), len(up[o]))
+					if pod[o] < 0 && (2*shared[o] > most || most == 2 && shared[o] == 1) {
 						pod[o] = first
 						queue = append(queue, o)
 					}

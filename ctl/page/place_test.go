@@ -100,6 +100,20 @@ func TestNewNodeMovesNoOther(t *testing.T) {
 			t.Errorf("%s: %d of %d nodes move others when they come", spec, moved, tried)
 		}
 	}
+	for _, spec := range []string{"fattree:k=4", "fattree:k=8"} {
+		nodes, links := ctltest.Rows(t, spec)
+		all := placed(nodes, links)
+		for i, l := range links {
+			if l.To.Type != "switch" {
+				continue
+			}
+			for guid, at := range placed(nodes, slices.Delete(slices.Clone(links), i, i+1)) {
+				if at != all[guid] {
+					t.Fatalf("%s: without the cable from %s to %s %s moves", spec, l.From.Desc, l.To.Desc, guid)
+				}
+			}
+		}
+	}
 	nodes, links := ctltest.Rows(t, "fattree:k=8")
 	all := placed(nodes, links)
 	wrong := *links[len(links)-1]

@@ -41,6 +41,16 @@ func ctl(t testing.TB, input string, args ...string) string {
 	return string(out)
 }
 
+// outputOf is what a program prints.
+func outputOf(t testing.TB, program string, args ...string) string {
+	t.Helper()
+	out, err := exec.Command(filepath.Join(programs, program), args...).Output()
+	if err != nil {
+		t.Fatalf("%s %v: %v", program, args, err)
+	}
+	return string(out)
+}
+
 // freePort is a port of the loopback that nobody listens at.
 func freePort(t testing.TB) string {
 	t.Helper()
