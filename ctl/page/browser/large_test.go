@@ -124,6 +124,12 @@ func TestLarge(t *testing.T) {
 	t.Logf("browser: %d MB, of these %d MB for the page, heap of scripts %s MB", sum/1024, renderer/1024, b.eval(`Math.round(performance.memory.usedJSHeapSize / 1e6)`))
 	t.Logf("manager: %d MB before, %d MB with one page", before/1024, status(t, pid, "VmRSS")/1024)
 	b.picture("k36-map")
+	b.open("#/map")
+	b.until(`document.getElementById("state").textContent === "nothing wrong"`)
+	began := time.Now()
+	s.order(`link down "leaf-005" 20`)
+	b.until(`document.getElementById("state").textContent === "1 weakened"`)
+	t.Logf("a pulled link is shown after %v", time.Since(began).Round(time.Millisecond))
 	for range 9 {
 		ctx, cancel := chromedp.NewContext(b.ctx)
 		defer cancel()
