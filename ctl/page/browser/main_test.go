@@ -93,7 +93,8 @@ func serve(t testing.TB, spec string, options ...string) *subnet {
 	return s
 }
 
-// manager starts a manager at a host, the first one without a name, and returns its socket.
+// manager starts a manager at a host, the first one without a name, and returns its socket when the subnet is up, or
+// another manager is master.
 func (s *subnet) manager(fabric, host string, options ...string) string {
 	s.Helper()
 	dir := s.TempDir()
@@ -105,12 +106,17 @@ func (s *subnet) manager(fabric, host string, options ...string) string {
 	args := append([]string{"--ibsim", "--ctl_socket", sock, "--log_file", filepath.Join(dir, "log"), "--sweep", "2"},
 		options...)
 	out, stop, pid := start(s, env, "ibsm", args...)
-	go drain(out)
 	s.stop, s.pid = stop, strconv.Itoa(pid)
-	s.eventually("the manager has its socket", func() bool {
-		_, err := os.Stat(sock)
-		return err == nil
-	})
+	for { // before that it answers requests for the subnet with status 503, which browsers log
+		line, err := out.ReadString('\n')
+		if err != nil {
+			s.Fatalf("the manager at %q has ended: %v", host, err)
+		}
+		if strings.Contains(line, "SUBNET UP") || strings.Contains(line, "STANDBY") {
+			break
+		}
+	}
+	go drain(out)
 	return sock
 }
 
