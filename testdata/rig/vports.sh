@@ -3,7 +3,7 @@
 # 2 (0x8002), by their GUIDs. Under OpenSM, and without virt_enabled, all stay Down; with virt_enabled 2 all come up, in
 # each layout of the attribute modifier, and the hosts talk by IPoIB over them. Then GUIDs move to other adapters.
 . /etc/rig-lib.sh
-bad=0
+bad=0 what_bad=
 start_fabric 4
 all="0.1 1.1 1.2 2.1 2.2 3.1 3.2"
 functions() { # LAYOUT: all functions anew
@@ -28,6 +28,7 @@ ask() { fabric count | grep -c /ffb; }
 wrong() {
 	echo "BAD: $*"
 	bad=$((bad + 1))
+	what_bad="$what_bad; $*"
 }
 expect() { # WHAT WANTED COMMAND...
 	local what=$1 want=$2 got
@@ -193,5 +194,5 @@ fabric vports
 fabric traps
 fabric count | grep 'lost\|ffb'
 dmesg | grep -i 'bug\|warn\|oops\|lockdep\|refcount' | head
-echo "ibsm: OpenSM and virt_enabled 0 Down 7 of 7; layouts high, low, mixed: ACTIVE after$up ms, packets with a GRH$counted; GUIDs moved in$moves ms, another host lost${thirds#,}; wrong $bad"
+echo "ibsm: OpenSM and virt_enabled 0 Down 7 of 7; layouts high, low, mixed: ACTIVE after$up ms, packets with a GRH$counted; GUIDs moved in$moves ms, another host lost${thirds#,}; wrong $bad$what_bad"
 [ $bad = 0 ]
