@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 
 	"ibsm/ctl/shape"
 )
@@ -156,6 +157,18 @@ func (p *Places) groups(f *shape.Fabric) {
 	for i, g := range groups {
 		turn := 2*math.Pi*float64(i)/float64(places) - math.Pi/2
 		p.block(g)
-		p.row(g, 0, columns, radius*1.4+1.4*radius*math.Cos(turn), radius+radius*math.Sin(turn), height)
+		p.Blocks[len(p.Blocks)-1].Name = title(g[0].group)
+		p.row(g, 0, columns, radius*1.4+1.4*radius*math.Cos(turn), titleHeight+radius+radius*math.Sin(turn), height)
 	}
+}
+
+// titleHeight is the room for the name above a group at the top.
+const titleHeight = 16
+
+// title is the name of a group: those of its switches up to the number of the group.
+func title(group string) string {
+	if i := strings.LastIndexAny(group, "0123456789"); i >= 0 {
+		return group[:i+1]
+	}
+	return strings.TrimRight(group, "-_. ")
 }

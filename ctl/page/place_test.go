@@ -2,6 +2,7 @@ package page
 
 import (
 	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -129,5 +130,22 @@ func TestNewNodeMovesNoOther(t *testing.T) {
 		if at != all[guid] {
 			t.Errorf("a cable between two pods moves %s", guid)
 		}
+	}
+}
+
+// Groups of switches in a ring have the name that their switches share, whose last numbers alone are written in them.
+func TestGroupsHaveTitles(t *testing.T) {
+	nodes, links := ctltest.Rows(t, "dragonfly")
+	p := Place(shape.New(nodes, links))
+	for i, b := range p.Blocks {
+		if want := fmt.Sprintf("group-%02d", i+1); b.Name != want {
+			t.Errorf("group %d is called %q, want %q", i, b.Name, want)
+		}
+	}
+	if len(p.Blocks) == 0 {
+		t.Error("a dragonfly has no groups")
+	}
+	if got := title("rack-"); got != "rack" {
+		t.Errorf("a group without a number is called %q", got)
 	}
 }

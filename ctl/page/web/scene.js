@@ -236,7 +236,9 @@ export function scene(model, v, o) {
   });
   const inBlocks = pitch * v.k < 13 && map.blocks.length > 0;
   for (const b of map.blocks) {
-    if (isIn(b.x, b.y, b.w, b.h)) s.box('block', b.x - 8, b.y - 8, b.w + 16, b.h + 16, v);
+    if (!isIn(b.x, b.y, b.w, b.h)) continue;
+    s.box('block', b.x - 8, b.y - 8, b.w + 16, b.h + 16, v);
+    if (!inBlocks && b.w * v.k > 90 && !b.name.includes(' … ')) s.text(tail(b.name, b.w * v.k, 10), b.x - 7, b.y - 8 - 7 / v.k, v, 10, 'left');
   }
   trunks(s, model, v, o, visible, inBlocks, isIn);
   if (inBlocks) blocks(s, model, v, isIn);
