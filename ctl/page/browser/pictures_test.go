@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/chromedp/cdproto/emulation"
@@ -81,4 +82,41 @@ func TestBest(t *testing.T) {
 	b.has("arrived, 6 links")
 	b.run(chromedp.Sleep(settle))
 	b.picture("page-map")
+}
+
+// TestViewPictures writes pictures of all views of a subnet with problems, light and dark, on a wide screen and on a phone.
+func TestViewPictures(t *testing.T) {
+	if os.Getenv("IBSM_PICTURES") == "" {
+		t.Skip("IBSM_PICTURES names no folder")
+	}
+	file := filepath.Join(t.TempDir(), "partitions.conf")
+	text := "Default=0x7fff, ipoib: ALL=full, SELF=full;\nred=0x10, ipoib: host-001, host-100=full, 0x0200000000000001=full;\n"
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s := serve(t, "fattree:k=8", "-P", file)
+	link := s.pageLink()
+	b := browser(t, 1400, 900)
+	b.open(link)
+	b.has("Nothing is wrong")
+	for _, order := range []string{`link down "leaf-05" 5`, `node down "host-020 mlx5_0"`} {
+		s.order(order)
+	}
+	b.until(`document.querySelectorAll(".problems li").length >= 2`)
+	for _, size := range []struct {
+		name string
+		w, h int64
+	}{{"wide", 1400, 900}, {"phone", 390, 780}} {
+		for _, theme := range []string{"light", "dark"} {
+			b.run(chromedp.EmulateViewport(size.w, size.h), dark(theme == "dark"))
+			for name, at := range map[string]string{"problems": "problems", "ports": "tables/ports?filter=state:down",
+				"hosts": "tables/hosts", "changes": "generations", "diff": "generations?from=2", "partitions": "partitions",
+				"partition": "partitions/red", "managers": "managers", "why": "why?port=host-001&other=host-020",
+				"span": "map?layer=partition&partition=red", "selected": "map?layer=load&from=host-001&to=host-100"} {
+				b.open("#/" + at)
+				b.run(chromedp.Sleep(settle))
+				b.picture("view-" + name + "-" + size.name + "-" + theme)
+			}
+		}
+	}
 }
