@@ -65,15 +65,27 @@ type column struct {
 	index []int
 }
 
-// columnsOf are the fields of a struct that can be texts, by their names in JSON.
-func columnsOf(t reflect.Type) (all []column) {
+// columnsOf are the fields of a struct that can be texts, by their names in JSON. GUIDs come last where there is a
+// description, which says more and is shorter.
+func columnsOf(t reflect.Type) []column {
+	all := fieldsOf(t)
+	if slices.ContainsFunc(all, func(c column) bool { return c.Name == "desc" }) {
+		isGUID := func(c column) bool { return c.Name == "guid" || c.Name == "node" }
+		all = slices.Concat(slices.DeleteFunc(slices.Clone(all), isGUID),
+			slices.DeleteFunc(all, func(c column) bool { return !isGUID(c) }))
+	}
+	return all
+}
+
+// fieldsOf are the columns in the order of the fields.
+func fieldsOf(t reflect.Type) (all []column) {
 	for i := range t.NumField() {
 		field := t.Field(i)
 		tag, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		switch {
 		case tag == "-" || !field.IsExported():
 		case field.Anonymous && tag == "":
-			for _, c := range columnsOf(field.Type) {
+			for _, c := range fieldsOf(field.Type) {
 				c.index = append([]int{i}, c.index...)
 				all = append(all, c)
 			}
