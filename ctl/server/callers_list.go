@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 	"time"
@@ -151,7 +152,37 @@ func (l *partitionLister) ofFile(p *partitions.Partition) *ctl.Partition {
 		}
 	}
 	out.Ready = l.subnet != nil && out.States[callers.Pending.String()] == 0
+	for m := range l.unseen(p) {
+		out.States[m.State]++
+		if l.members {
+			out.Members = append(out.Members, m)
+		}
+	}
 	return out
+}
+
+// unseen are the members of a partition of the file whose GUIDs nothing has. Nobody waits for them.
+func (l *partitionLister) unseen(p *partitions.Partition) iter.Seq[ctl.PartitionMember] {
+	return func(yield func(ctl.PartitionMember) bool) {
+		if l.subnet == nil {
+			return
+		}
+		var listed map[mad.GUID]bool
+		for i := range p.Members {
+			m := &p.Members[i]
+			if m.Who != partitions.OnePort || l.portBehind(m.Port) != topo.None || listed[m.Port] {
+				continue
+			}
+			if listed == nil {
+				listed = map[mad.GUID]bool{}
+			}
+			listed[m.Port] = true
+			if !yield(ctl.PartitionMember{GUID: m.Port.String(), Membership: m.Membership.String(), Index0: m.Index0,
+				State: callers.Pending.String(), Why: callers.Unseen}) {
+				return
+			}
+		}
+	}
 }
 
 // holder is a port or vPort that is a member of a partition of the file.

@@ -305,6 +305,14 @@ func TestVPortsAsMembers(t *testing.T) {
 	if len(states) != 2 || states[vA.String()] != "applied" || states[vD.String()] != "pending" {
 		t.Errorf("members of partition one: %v", states)
 	}
+	unseen, ready := policy.Partitions[1], l.ofFile(&policy.Partitions[1]).Ready
+	nobody := partitions.Member{Who: partitions.OnePort, Port: 0x99, Membership: partitions.Limited}
+	unseen.Members = append(slices.Clone(unseen.Members), nobody, nobody)
+	if p := l.ofFile(&unseen); len(p.Members) != 3 || p.Members[2].GUID != nobody.Port.String() ||
+		p.Members[2].State != "pending" || p.Members[2].Membership != "limited" || p.States["pending"] != 2 ||
+		p.Ready != ready {
+		t.Errorf("with a GUID that nothing has: %+v", p)
+	}
 	var changes []string
 	for i := range v.Topo.VPorts.All() {
 		for _, r := range appendChanges(nil, v.Topo, v.Topo.EndOf(i), v.Partitions.VPorts[i]) {

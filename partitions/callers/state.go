@@ -24,6 +24,9 @@ const (
 	Failed                   // the port cannot have the P_Key, or does not take it
 )
 
+// Unseen is why a GUID that nothing has is Pending.
+const Unseen = "no port with this GUID has been seen"
+
 var stateNames = map[State]string{Applied: "applied", Pending: "pending", Held: "held", Failed: "failed"}
 
 // String is the word of the control protocol.
@@ -128,7 +131,7 @@ func (f *Facts) portsOf(k *registry.MemberKey) (ports []topo.EndIdx, why string,
 		if v := f.Topo.FindVPort(k.Port); v != topo.None {
 			return []topo.EndIdx{f.Topo.EndOf(v)}, "", false
 		}
-		return nil, "no port with this GUID has been seen", true
+		return nil, Unseen, true
 	}
 	if f.Hosts == nil {
 		f.Hosts = sync.OnceValue(func() *partitions.HostIndex[topo.PortIdx] { return partitions.HostsOf(f.Topo) })
