@@ -90,7 +90,7 @@ func TestViewPictures(t *testing.T) {
 		t.Skip("IBSM_PICTURES names no folder")
 	}
 	file := filepath.Join(t.TempDir(), "partitions.conf")
-	text := "Default=0x7fff, ipoib: ALL=full, SELF=full;\nred=0x10, ipoib: host-001, host-100=full, 0x0200000000000001=full;\n"
+	text := "Default=0x7fff, ipoib: ALL=full;\nred=0x10, ipoib: host-001, host-100=full, 0x0200000000000001=full;\n"
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
