@@ -84,7 +84,8 @@ func TestBest(t *testing.T) {
 	b.picture("page-map")
 }
 
-// TestViewPictures writes pictures of all views of a subnet with problems, light and dark, on a wide screen and on a phone.
+// TestViewPictures writes pictures of all views of a subnet with problems, light and dark, on a wide screen and on a
+// phone.
 func TestViewPictures(t *testing.T) {
 	if os.Getenv("IBSM_PICTURES") == "" {
 		t.Skip("IBSM_PICTURES names no folder")
