@@ -112,6 +112,10 @@ func TestKilled(t *testing.T) {
 	b.allow("502", "ERR_INCOMPLETE_CHUNKED_ENCODING")
 	b.open(link)
 	b.has("Nothing is wrong")
+	b.open("#/managers")
+	b.has("(this one)") // so that the page knows who is master
+	b.open("#/problems")
+	b.has("Nothing is wrong")
 	s.stop()
 	b.has("what is shown may be old", "The master was 0x")
 	b.until(`document.getElementById("state").className.includes("unknown")`)
