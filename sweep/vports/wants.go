@@ -116,11 +116,7 @@ func (m *Machine) TaskDone(r *Result) {
 	for _, p := range m.active {
 		if p.awaits {
 			p.awaits = false
-			for _, v := range p.vPorts {
-				if !v.open {
-					p.ready = append(p.ready, v)
-				}
-			}
+			m.wakeAll(p)
 		}
 	}
 }
