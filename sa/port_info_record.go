@@ -17,7 +17,6 @@ const matchSubset = 1 << 31
 func (a *Responder) portInfoRecords(r *request, res *result) {
 	want := (*sarec.PortInfoRecord)(r.data[:])
 	ports := a.devicePorts(r.comps.Has(sarec.PortInfoEndportLID), want.EndportLID())
-	full := r.comps.Has(sarec.PortInfoOptions) && want.Options()&sarec.OptionFullPortInfo != 0
 	apart := sarec.PortInfoEndportLID | sarec.PortInfoOptions
 	if r.mod&matchSubset != 0 {
 		apart |= sarec.PortInfoCapabilityMask | sarec.PortInfoCapabilityMask2
@@ -36,17 +35,7 @@ func (a *Responder) portInfoRecords(r *request, res *result) {
 		}
 		rec.SetEndportLID(a.deviceLID(p))
 		rec.SetPortNum(port.Num)
-		if !sarec.Match(rec[:], want[:], mask[:]) || r.mod&matchSubset != 0 &&
-			!hasCapabilities(info, want.PortInfo(), r.comps) {
-			continue
-		}
-		if r.comps.Has(sarec.PortInfoOptions) {
-			rec.SetOptions(want.Options())
-		}
-		if !full {
-			a.pretendQDR(p, info)
-		}
-		if !res.add(rec[:]) {
+		if !a.addPortInfo(r, res, &rec, &mask, p) {
 			return
 		}
 	}
@@ -58,24 +47,32 @@ func (a *Responder) portInfoRecords(r *request, res *result) {
 		}
 		p := t.VPorts.At(v)
 		var rec sarec.PortInfoRecord
-		info := rec.PortInfo()
-		*info = vPortInfo(t, p)
+		*rec.PortInfo() = vPortInfo(t, p)
 		rec.SetEndportLID(p.LID)
 		rec.SetPortNum(t.Ports[p.Port].Num)
-		if !sarec.Match(rec[:], want[:], mask[:]) || r.mod&matchSubset != 0 &&
-			!hasCapabilities(info, want.PortInfo(), r.comps) {
-			continue
-		}
-		if r.comps.Has(sarec.PortInfoOptions) {
-			rec.SetOptions(want.Options())
-		}
-		if !full {
-			a.pretendQDR(p.Port, info)
-		}
-		if !res.add(rec[:]) {
+		if !a.addPortInfo(r, res, &rec, &mask, p.Port) {
 			return
 		}
 	}
+}
+
+// addPortInfo adds a record of a port, or of a vPort behind it, if the request asks for it. It reports whether there is
+// room for another one.
+func (a *Responder) addPortInfo(r *request, res *result, rec, mask *sarec.PortInfoRecord, p topo.PortIdx) bool {
+	want := (*sarec.PortInfoRecord)(r.data[:])
+	if !sarec.Match(rec[:], want[:], mask[:]) || r.mod&matchSubset != 0 &&
+		!hasCapabilities(rec.PortInfo(), want.PortInfo(), r.comps) {
+		return true
+	}
+	full := false
+	if r.comps.Has(sarec.PortInfoOptions) {
+		full = want.Options()&sarec.OptionFullPortInfo != 0
+		rec.SetOptions(want.Options())
+	}
+	if !full {
+		a.pretendQDR(p, rec.PortInfo())
+	}
+	return res.add(rec[:])
 }
 
 // vPortInfo is the PortInfo of a vPort: what it has of its own, and the rest of its port, whose link it uses. It has no
