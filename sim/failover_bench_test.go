@@ -153,11 +153,3 @@ func (r *relay) other() net.End {
 	}
 	return host(r.net, 700)
 }
-
-// until lets time pass until something is so.
-func (r *relay) until(what string, is func() bool) {
-	r.Helper()
-	if !r.Run(r.Fabric.Now()+10*time.Minute, is) {
-		r.Fatalf("no manager %s", what)
-	}
-}

@@ -162,6 +162,14 @@ func (w *watched) sweep(s manager.Sweep) manager.Up {
 	return w.ups[len(w.ups)-1]
 }
 
+// until runs the fabric until something holds, and fails the test if that takes ten minutes.
+func (b *harness) until(what string, holds func() bool) {
+	b.Helper()
+	if !b.Run(b.Fabric.Now()+10*time.Minute, holds) {
+		b.Fatalf("after ten minutes, not: %s", what)
+	}
+}
+
 // comeUp puts a manager at the first host and waits until all is quiet.
 func (b *harness) comeUp(cfg manager.Config) *watched {
 	b.Helper()

@@ -90,11 +90,3 @@ func (b *functions) allAre(hosts []net.End, state smp.PortState) bool {
 	}
 	return true
 }
-
-// until runs the fabric until something holds, and fails the test if that takes ten minutes.
-func (b *functions) until(what string, holds func() bool) {
-	b.Helper()
-	if !b.Run(b.Fabric.Now()+10*time.Minute, holds) {
-		b.Fatalf("after ten minutes, not: %s", what)
-	}
-}
