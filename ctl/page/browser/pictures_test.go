@@ -36,25 +36,48 @@ func TestPictures(t *testing.T) {
 			b := browser(t, 1400, 900)
 			b.open(link)
 			b.until(`/nothing|weakened/.test(document.getElementById("state").textContent)`)
-			for _, size := range []struct {
-				name string
-				w, h int64
-			}{{"wide", 1400, 900}, {"phone", 390, 780}} {
-				for _, theme := range []string{"light", "dark"} {
-					b.run(chromedp.EmulateViewport(size.w, size.h), dark(theme == "dark"))
-					b.open("#/problems")
-					b.until(`document.querySelector(".summary .age")`)
-					b.picture(name + "-problems-" + size.name + "-" + theme)
-					b.open("#/map")
-					b.until(`document.querySelector("canvas")?.dataset.items > 5`)
-					b.run(chromedp.Sleep(settle))
-					b.picture(name + "-map-" + size.name + "-" + theme)
-					t.Logf("%s %s: %s items, %s left, %s ms", size.name, theme, b.eval(`document.querySelector("canvas").dataset.items`),
-						b.eval(`document.querySelector("canvas").dataset.left`), b.eval(`document.querySelector("canvas").dataset.ms`))
-				}
-			}
+			b.eachLook(func(look string) {
+				b.open("#/problems")
+				b.until(`document.querySelector(".summary .age")`)
+				b.picture(name + "-problems-" + look)
+				b.open("#/map")
+				b.until(`document.querySelector("canvas")?.dataset.items > 5`)
+				b.run(chromedp.Sleep(settle))
+				b.picture(name + "-map-" + look)
+				t.Logf("%s: %s items, %s left, %s ms", look, b.eval(`document.querySelector("canvas").dataset.items`),
+					b.eval(`document.querySelector("canvas").dataset.left`), b.eval(`document.querySelector("canvas").dataset.ms`))
+			})
 		})
 	}
+}
+
+// eachLook calls a function for a wide screen and a phone, light and dark, with the name of each.
+func (b *tab) eachLook(do func(look string)) {
+	b.Helper()
+	for _, size := range []struct {
+		name string
+		w, h int64
+	}{{"wide", 1400, 900}, {"phone", 390, 780}} {
+		for _, theme := range []string{"light", "dark"} {
+			b.run(chromedp.EmulateViewport(size.w, size.h), dark(theme == "dark"))
+			do(size.name + "-" + theme)
+		}
+	}
+}
+
+// faulty opens the page of a subnet with a host that is off and a link that is down.
+func faulty(t *testing.T, width, height int, options ...string) *tab {
+	t.Helper()
+	s := serve(t, "fattree:k=8", options...)
+	link := s.pageLink()
+	b := browser(t, width, height)
+	b.open(link)
+	b.has("Nothing is wrong")
+	for _, order := range []string{`link down "leaf-05" 5`, `node down "host-020 mlx5_0"`} {
+		s.order(order)
+	}
+	b.until(`document.querySelectorAll(".problems li").length >= 2`)
+	return b
 }
 
 // settle is for pictures alone.
@@ -65,15 +88,7 @@ func TestBest(t *testing.T) {
 	if os.Getenv("IBSM_PICTURES") == "" {
 		t.Skip("IBSM_PICTURES names no folder")
 	}
-	s := serve(t, "fattree:k=8")
-	link := s.pageLink()
-	b := browser(t, 1000, 640)
-	b.open(link)
-	b.has("Nothing is wrong")
-	for _, order := range []string{`link down "leaf-05" 5`, `node down "host-020 mlx5_0"`} {
-		s.order(order)
-	}
-	b.until(`document.querySelectorAll(".problems li").length >= 2`)
+	b := faulty(t, 1000, 640)
 	b.has("host-020", "leaf-05 port 5")
 	b.run(chromedp.Sleep(settle))
 	b.picture("page-problems")
@@ -95,29 +110,15 @@ func TestViewPictures(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	s := serve(t, "fattree:k=8", "-P", file)
-	link := s.pageLink()
-	b := browser(t, 1400, 900)
-	b.open(link)
-	b.has("Nothing is wrong")
-	for _, order := range []string{`link down "leaf-05" 5`, `node down "host-020 mlx5_0"`} {
-		s.order(order)
-	}
-	b.until(`document.querySelectorAll(".problems li").length >= 2`)
-	for _, size := range []struct {
-		name string
-		w, h int64
-	}{{"wide", 1400, 900}, {"phone", 390, 780}} {
-		for _, theme := range []string{"light", "dark"} {
-			b.run(chromedp.EmulateViewport(size.w, size.h), dark(theme == "dark"))
-			for name, at := range map[string]string{"problems": "problems", "ports": "tables/ports?filter=state:down",
-				"hosts": "tables/hosts", "changes": "generations", "diff": "generations?from=2", "partitions": "partitions",
-				"partition": "partitions/red", "managers": "managers", "why": "why?port=host-001&other=host-020",
-				"span": "map?layer=partition&partition=red", "selected": "map?layer=load&from=host-001&to=host-100"} {
-				b.open("#/" + at)
-				b.run(chromedp.Sleep(settle))
-				b.picture("view-" + name + "-" + size.name + "-" + theme)
-			}
+	b := faulty(t, 1400, 900, "-P", file)
+	b.eachLook(func(look string) {
+		for name, at := range map[string]string{"problems": "problems", "ports": "tables/ports?filter=state:down",
+			"hosts": "tables/hosts", "changes": "generations", "diff": "generations?from=2", "partitions": "partitions",
+			"partition": "partitions/red", "managers": "managers", "why": "why?port=host-001&other=host-020",
+			"span": "map?layer=partition&partition=red", "selected": "map?layer=load&from=host-001&to=host-100"} {
+			b.open("#/" + at)
+			b.run(chromedp.Sleep(settle))
+			b.picture("view-" + name + "-" + look)
 		}
-	}
+	})
 }
