@@ -39,8 +39,8 @@ func withConnection(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connectionKey{}, &connection{Conn: turns.Conn, turns: turns})
 }
 
-// keep has the connection of a request of a user not be closed for that of another client, and has its turns be those
-// of the user.
+// keep protects the connection of a request from being closed for another client's. From then on its turns count for
+// the user.
 func keep(r *http.Request, user string) {
 	if c := connectionOf(r); !c.kept.Swap(true) {
 		connlimit.Keep(c.Conn, user)

@@ -12,12 +12,12 @@ import (
 	"ibsm/priority"
 )
 
-// longestTurn ends a turn: what then still runs may wait for something.
+// longestTurn is how long a turn lasts at most. A goroutine that runs longer may be waiting, so it keeps nobody else.
 const longestTurn = 2 * time.Millisecond
 
-// turns has few goroutines of all connections run at a time, so that Go and the operating system have a processor for
-// packets of the subnet at any time, however many requests come. Who waits has its turn by its name, one after the
-// other: the address of a client, or its user. It is safe for concurrent use.
+// turns bounds how many goroutines work for clients at a time, so that a processor is left for packets of the subnet
+// however many requests come. Turns go round by name: the address of a client, or its user. It is safe for concurrent
+// use.
 type turns struct {
 	most int // at a time
 
@@ -69,7 +69,8 @@ func (t *turns) give() {
 	}
 }
 
-// turn is that of one goroutine at a time. Its methods are safe for concurrent use.
+// turn belongs to a connection or a handler, and is taken and given back many times. Its methods are safe for
+// concurrent use.
 type turn struct {
 	of *turns
 
@@ -116,21 +117,21 @@ func (t *turn) end() {
 	}
 }
 
-// called is the name.
+// called returns the name that the turn counts for.
 func (t *turn) called() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.name
 }
 
-// rename has further turns be those of another name.
+// rename makes later turns count for another name.
 func (t *turn) rename(name string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.name = name
 }
 
-// turnListener has what a client sends be worked on in turns.
+// turnListener accepts connections whose readers take turns.
 type turnListener struct {
 	net.Listener
 	turns *turns
@@ -144,8 +145,8 @@ func (l turnListener) Accept() (net.Conn, error) {
 	return &turnConn{Conn: c, turn: newTurn(l.turns, connlimit.Peer(c))}, nil
 }
 
-// turnConn is a connection whose reader has a turn from when bytes have come until it reads again: for what it does
-// with them, such as a handshake.
+// turnConn is a connection whose reader takes a turn when bytes arrive, and gives it back when it reads again. In
+// between it works on the bytes, as in a handshake.
 type turnConn struct {
 	net.Conn
 	turn *turn

@@ -68,8 +68,8 @@ func (a *Responder) startsAt(rec *sarec.PathRecord, comps mad.ComponentMask, fro
 	return comps.Has(sarec.PathSGID) && shared && lid == rec.SLID()
 }
 
-// recorded are those from from to to, the end excluded, among which a request may be about vPorts with records of
-// nodes and ports: by a LID or by a GUID, if it has one. There are none where the settings do not say so.
+// recorded returns the vPorts to search for a request for records of nodes or ports, from the first to before the last:
+// the one with the LID or GUID of the request, or all. It returns none unless enable_virt_rec_ext is set.
 func (a *Responder) recorded(byLID bool, lid mad.LID, byGUID bool, guid mad.GUID) (from, to topo.VPortIdx) {
 	t, v := a.view.Topo, topo.VPortIdx(topo.None)
 	switch {

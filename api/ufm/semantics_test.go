@@ -405,8 +405,8 @@ func TestCloudx(t *testing.T) {
 	})
 }
 
-// TestCredentials: what is no user's has status 401 and says how to do it, whatever the form; a password takes
-// precedence over a certificate.
+// TestCredentials: a wrong credential of any form gets status 401 and a hint; a password takes precedence over a
+// certificate.
 func TestCredentials(t *testing.T) {
 	both(t, func(t *testing.T, http2 bool) {
 		b := nico(t)
