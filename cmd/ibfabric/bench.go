@@ -211,11 +211,14 @@ func (b *bench) one(ctx context.Context, place *benchPlace, m manager, kind, spe
 // succeed measures managers of a subnet in use, one after the other.
 func (b *bench) succeed(ctx context.Context, place *benchPlace, order []manager, spec string, run int) error {
 	kinds := []string{"takeover", lostLink}
-	if place.link == net.NoEnd {
+	if len(place.links) < len(order) {
 		kinds = kinds[:1]
 	}
 	for _, kind := range kinds {
-		for _, m := range order {
+		for i, m := range order {
+			if kind == lostLink {
+				place.link = place.links[i]
+			}
 			if err := b.one(ctx, place, m, kind, spec, run); err != nil {
 				return err
 			}
@@ -224,9 +227,9 @@ func (b *bench) succeed(ctx context.Context, place *benchPlace, order []manager,
 	return nil
 }
 
-// linkToLose is an end of a link between switches: of the last switch with hosts and two such links. It is net.NoEnd
-// where there is none.
-func linkToLose(n *net.Net) net.End {
+// linksToLose are ends of links between switches, one of each of the last two switches with hosts and two such links:
+// each manager loses one that no other has routed around. There may be fewer.
+func linksToLose(n *net.Net) (ends []net.End) {
 	for i := range slices.Backward(n.Nodes) {
 		hosts, links, last := 0, 0, net.NoEnd
 		for num, p := range n.Nodes[i].Ports {
@@ -240,10 +243,13 @@ func linkToLose(n *net.Net) net.End {
 			}
 		}
 		if hosts > 0 && links > 1 {
-			return last
+			ends = append(ends, last)
+		}
+		if len(ends) == 2 {
+			break
 		}
 	}
-	return net.NoEnd
+	return ends
 }
 
 // add notes and prints a run. SMPs are counted where the server counts them.

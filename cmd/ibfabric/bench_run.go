@@ -79,8 +79,9 @@ func (m *measurement) total() (n uint64) {
 type benchPlace struct {
 	server *ibsim.Server
 	sock   string
-	host   string  // node that managers attach to
-	link   net.End // that runLost takes away; net.NoEnd for none
+	host   string    // node that managers attach to
+	links  []net.End // that may be lost, one for each manager
+	link   net.End   // that runLost takes away
 	cancel context.CancelFunc
 	ended  chan error
 
@@ -90,7 +91,7 @@ type benchPlace struct {
 
 // newBenchPlace powers up a fresh fabric.
 func newBenchPlace(n *net.Net) (*benchPlace, error) {
-	p := &benchPlace{sock: fmt.Sprintf("ibfabric-bench-%d", os.Getpid()), host: firstHost(n), link: linkToLose(n),
+	p := &benchPlace{sock: fmt.Sprintf("ibfabric-bench-%d", os.Getpid()), host: firstHost(n), links: linksToLose(n),
 		ended: make(chan error, 1)}
 	f := fabric.New(n, fabric.Config{Seed: 1, Caps: deviceCaps(n, false), OnSet: p.saw})
 	var err error
@@ -213,7 +214,7 @@ func (p *benchPlace) begin(f *fabric.Fabric) {
 const lostLink = "lost link"
 
 // runLost measures what a manager of a subnet in use does when p.link is lost: from the loss to the last Set. Then
-// everything arrives, and no Set follows for a while. The link is up again afterwards.
+// everything arrives, and no Set follows for a while. Before it ends, the manager has brought the link up again.
 func (p *benchPlace) runLost(ctx context.Context, m manager, kind, keep string) (measurement, error) {
 	r := measurement{Manager: m.name, Kind: kind}
 	p.server.Do(p.begin)
@@ -223,7 +224,6 @@ func (p *benchPlace) runLost(ctx context.Context, m manager, kind, keep string) 
 	}
 	cpu, err := p.lose(ctx, run, &r)
 	err = errors.Join(err, run.kill(&r), p.awaitFarewell(ctx))
-	p.server.Do(func(f *fabric.Fabric) { f.LinkUp(p.link) })
 	r.User, r.System = seconds(cpu), 0
 	return r, err
 }
@@ -253,7 +253,12 @@ func (p *benchPlace) lose(ctx context.Context, run *process, r *measurement) (cp
 		return 0, err
 	}
 	p.server.Do(func(f *fabric.Fabric) { r.Wall, r.SMPs = seconds(p.lastSet-p.began), countSMPs(f.Stats()) })
-	return cpuTime(run.cmd.Process.Pid) - before, nil
+	cpu = cpuTime(run.cmd.Process.Pid) - before
+	p.server.Do(func(f *fabric.Fabric) {
+		p.begin(f)
+		f.LinkUp(p.link)
+	})
+	return cpu, wait(func(f *fabric.Fabric) bool { return p.lastSet != 0 && quiet(f) && isUp(f) })
 }
 
 // await looks at the fabric until the manager's work is done, and reads clock and
