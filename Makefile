@@ -95,9 +95,22 @@ SEEDS = 1
 compare:
 	@go run ./testdata/compare -base '$(BASE)' -run '$(value RUN)' -seeds $(SEEDS)
 
-# OpenSM and ibsm side by side, some minutes.
+# OpenSM and ibsm side by side, 2,916 hosts, two minutes.
 bench: build deps
-	bin/ibfabric bench
+	bin/ibfabric bench --json bin/bench.json fattree:k=36,pods=9
+
+# The same in full: 2,916 and 11,664 hosts, three pairs each, half an hour on a quiet machine.
+bench-full: build deps
+	bin/ibfabric bench --runs 3 --json bin/bench-full.json
+
+# Two commits of ibsm side by side: make bench-compare A=COMMIT B=COMMIT [SPEC="SPEC ..."]
+SPEC = fattree:k=36,pods=9
+bench-compare: build deps
+	@[ -n "$(A)" -a -n "$(B)" ] || { echo "usage: make bench-compare A=COMMIT B=COMMIT [SPEC=\"SPEC ...\"]" >&2; exit 1; }
+	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && \
+	for side in "a $(A)" "b $(B)"; do set -- $$side; mkdir "$$dir/$$1" && git archive "$$2" > "$$dir/$$1.tar" && \
+		tar -x -f "$$dir/$$1.tar" -C "$$dir/$$1" && (cd "$$dir/$$1" && go build -o ../ibsm-$$1 ./cmd/ibsm) || exit 1; done && \
+	bin/ibfabric bench --base "$$dir/ibsm-a" --ibsm "$$dir/ibsm-b" --json bin/bench-compare.json $(SPEC)
 
 # The benchmarks of the packages.
 microbench:
@@ -112,4 +125,4 @@ fabcheck:
 	@if [ -d $(check_sources) ]; then mkdir -p bin && \
 	$(MAKE) -s -f $(abspath $(check_sources))/Makefile -C bin VPATH=$(abspath $(check_sources)) fabcheck; fi
 
-.PHONY: build install deb rpm image release test hunt check plugin plugin-test kubernetes-test page-test fuzz-short mutants compare bench microbench deps fabcheck
+.PHONY: build install deb rpm image release test hunt check plugin plugin-test kubernetes-test page-test fuzz-short mutants compare bench bench-full bench-compare microbench deps fabcheck

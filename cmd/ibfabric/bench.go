@@ -30,6 +30,7 @@ type bench struct {
 	runs   int // 0: as many as the size allows
 	ibsm   string
 	opensm string
+	base   string // an ibsm to compare with instead of OpenSM; "" for OpenSM
 	keep   string
 	out    io.Writer
 	all    []measurement
@@ -56,8 +57,11 @@ A cold start on ibsim uses Debian's ibsim, an independent simulator; there the m
 ends when the manager reports SUBNET UP.
 
 The ratio is ibsm's figure divided by OpenSM's: the median over all pairs of runs. It
-depends less on the load of the machine than absolute times.`}
+depends less on the load of the machine than absolute times.
+
+With --base two versions of ibsm are compared: then the other ibsm does all that is said of OpenSM.`}
 	b.options(c)
+	c.Flags().StringVar(&b.base, "base", "", "compare with the ibsm program at `PATH` instead of OpenSM")
 	c.Flags().IntVar(&b.runs, "runs", 0, "`N` paired runs of each SPEC (default: 3, and 1 above 5,000 hosts)")
 	file := c.Flags().String("json", "", "write every run and the ratios to `FILE`")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
@@ -73,7 +77,7 @@ depends less on the load of the machine than absolute times.`}
 			if err := b.measure(ctx, spec); err != nil {
 				return err
 			}
-			printComparison(b.out, spec, compare(b.all, spec))
+			printComparison(b.out, spec, b.first("minhop").name, compare(b.all, spec))
 			return nil
 		})
 		if err != nil || *file == "" {
@@ -106,6 +110,14 @@ func (b *bench) each(ctx context.Context, specs []string, measure func(ctx conte
 	return nil
 }
 
+// first is the manager that ibsm is compared with.
+func (b *bench) first(engine string) manager {
+	if b.base != "" {
+		return ownManager(otherIbsm, b.base, engine)
+	}
+	return b.openSM(engine)
+}
+
 // findPrograms looks for the programs to run.
 func (b *bench) findPrograms() error {
 	if b.ibsm == "" {
@@ -116,9 +128,13 @@ func (b *bench) findPrograms() error {
 			b.ibsm = "ibsm"
 		}
 	}
+	other, hint := &b.opensm, "Debian's package opensm has it, or give --opensm"
+	if b.base != "" {
+		other, hint = &b.base, ""
+	}
 	for _, p := range []struct{ path, hint string }{
 		{b.ibsm, "build it beside ibfabric, or give --ibsm"},
-		{b.opensm, "Debian's package opensm has it, or give --opensm"},
+		{*other, hint},
 		{"ibsim-run", "Debian's package ibsim-utils has it"},
 		{"ibsim", "Debian's package ibsim-utils has it"},
 	} {
@@ -126,7 +142,7 @@ func (b *bench) findPrograms() error {
 			return cli.UsageError(err.Error(), p.hint)
 		}
 	}
-	for _, path := range []*string{&b.ibsm, &b.opensm} { // they run in another folder
+	for _, path := range []*string{&b.ibsm, other} { // they run in another folder
 		found, err := exec.LookPath(*path)
 		if err == nil {
 			found, err = filepath.Abs(found)
@@ -152,7 +168,7 @@ func (b *bench) measure(ctx context.Context, spec string) error {
 	}
 	fmt.Fprintf(b.out, "%s: %d hosts, %d switches, %d runs\n", spec, hosts, len(n.Nodes)-hosts, runs)
 	for run := range runs {
-		order := []manager{b.openSM("minhop"), b.ownSM("minhop")}
+		order := []manager{b.first("minhop"), b.ownSM("minhop")}
 		if run%2 == 1 {
 			order[0], order[1] = order[1], order[0]
 		}
@@ -162,7 +178,7 @@ func (b *bench) measure(ctx context.Context, spec string) error {
 				return err
 			}
 			err = b.one(ctx, place, m, "cold start", spec, run)
-			if m.name == openSM && err == nil {
+			if m.name != ibsm && err == nil {
 				err = b.succeed(ctx, place, order, spec, run)
 			}
 			place.close()

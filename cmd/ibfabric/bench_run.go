@@ -25,6 +25,8 @@ import (
 
 const (
 	openSM     = "opensm"
+	otherIbsm  = "base" // of bench --base
+	ibsm       = "ibsm"
 	openSMConf = "opensm.conf"
 )
 
@@ -45,7 +47,12 @@ func (b *bench) openSM(engine string) manager {
 const controlSocket = "control"
 
 func (b *bench) ownSM(engine string) manager {
-	return manager{"ibsm", []string{b.ibsm, "--ibsim", "-s", "0", "-R", engine}, nil}
+	return ownManager(ibsm, b.ibsm, engine)
+}
+
+// ownManager is an ibsm program, which the tables call name.
+func ownManager(name, program, engine string) manager {
+	return manager{name, []string{program, "--ibsim", "-s", "0", "-R", engine}, nil}
 }
 
 // measurement is what one run cost, up to the server's confirmation.

@@ -65,7 +65,7 @@ simulator. ibsim forwards each packet separately, so its speed limits both manag
 	f.IntVar(&b.flood, "flood", 100_000, "flood: `N` queries per second of one host; 0 skips the flood")
 	f.DurationVar(&b.lasts, "for", 10*time.Second, "`TIME` for which the rate, the latency and the flood are measured")
 	only := f.String("only", "", "only manager `NAME`: opensm or ibsm")
-	cli.Words(c, "only", openSM, "ibsm")
+	cli.Words(c, "only", openSM, ibsm)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		b.out = cmd.OutOrStdout()
 		if b.open < 1 || b.rate < 1 || b.boot.Paths < 0 || b.lasts <= 0 {
