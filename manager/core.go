@@ -187,7 +187,7 @@ func (c *Core) receive(d *mad.Datagram) {
 	c.multicast.UnmatchedReply(c.fx.now, &d.Packet)
 	if c.sweeps.sweeper.UnmatchedReply(&d.Packet) {
 		// held off: anybody can send such a reply
-		c.traps.sweep(c.fx.now, true, "a device accepted a stale table block")
+		c.traps.sweep(c.fx.now, wishFull, "a device accepted a stale table block")
 	}
 }
 

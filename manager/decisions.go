@@ -51,7 +51,7 @@ func (c *Core) act(do elect.Do) {
 		c.sweeps.want(wishFull, "another subnet manager")
 	case elect.ReadAll:
 		c.sweeps.readAll = true
-		c.traps.sweep(c.fx.now, true, "another subnet manager handed over mastership")
+		c.traps.sweep(c.fx.now, wishFull, "another subnet manager handed over mastership")
 	case elect.BecomeInactive:
 		c.abandon()
 	case elect.Poll:

@@ -165,9 +165,9 @@ func (c *Core) publishDescriptions() {
 	if v := c.published.view; v != nil && !c.cfg.IgnoreTraps {
 		switch { // held off: hosts describe themselves
 		case c.cfg.Sweep.Engines.Regroups(v.Topo, descs):
-			c.traps.sweep(c.fx.now, false, "members of port groups changed")
+			c.traps.sweep(c.fx.now, linkSweep, "members of port groups changed")
 		case c.cfg.Sweep.Partitions.Policy.ByNames() && renamed(v.Topo, descs):
-			c.traps.sweep(c.fx.now, false, "names of hosts changed that the partition file uses")
+			c.traps.sweep(c.fx.now, linkSweep, "names of hosts changed that the partition file uses")
 		}
 	}
 	if t := c.sweeps.sweeper.Rename(descs); t != nil {

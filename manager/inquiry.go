@@ -56,7 +56,7 @@ func (c *Core) question(d *mad.Datagram) {
 		if key := d.Packet.MKey(); key != 0 && key == c.port.mkey {
 			c.sweeps.sweeper.MKeys().Expect(route, info.GUID())
 		}
-		c.traps.sweep(c.fx.now, true, "a subnet manager at an unknown port")
+		c.traps.sweep(c.fx.now, wishFull, "a subnet manager at an unknown port")
 	case c.inquiry.state == inquiryIdle && c.inquiry.after <= c.fx.now:
 		key := c.sweeps.sweeper.Key(info.GUID(), 0)
 		if allowed := c.cfg.Sweep.AllowedSMs; len(allowed) > 0 && !slices.Contains(allowed, info.GUID()) {
@@ -100,7 +100,7 @@ func (c *Core) inquired(o *txn.Outcome) {
 	}
 	c.elect.heard(info, sm.Proved)
 	if c.elect.Seen(info) == elect.Resweep {
-		c.traps.sweep(c.fx.now, true, "another subnet manager")
+		c.traps.sweep(c.fx.now, wishFull, "another subnet manager")
 	}
 }
 

@@ -45,7 +45,7 @@ func (c *Core) renewLeases() {
 func (c *Core) renewed(o *txn.Outcome) {
 	if lost := c.leases.Done(o); lost != "" {
 		c.fx.log(info, "heavy sweep needed", "reason", lost)
-		c.traps.sweep(c.fx.now, true, lost)
+		c.traps.sweep(c.fx.now, wishFull, lost)
 	}
 }
 

@@ -66,12 +66,19 @@ func isForgedVPort(n *smp.Notice, from mad.LID, v *view.View) bool {
 	return !isOfNode(v, from, d.LID1()) && !isOfNode(v, from, d.LID2())
 }
 
-// switchWithChange is the node of a switch that reports a change of a link, 0 for none or an unknown one.
-func switchWithChange(n *smp.Notice, v *view.View) mad.GUID {
-	if !n.IsGeneric() || n.TrapNumber() != smp.TrapLinkState {
+// changedNode is the node of a switch that reports a change of a link, or of a port that reports one of its
+// capabilities; 0 for none or an unknown one.
+func changedNode(n *smp.Notice, v *view.View) mad.GUID {
+	var lid mad.LID
+	switch {
+	case !n.IsGeneric():
 		return 0
+	case n.TrapNumber() == smp.TrapLinkState:
+		lid = n.LinkState().LID()
+	case n.TrapNumber() == smp.TrapLocalChange:
+		lid = n.LocalChange().LID()
 	}
-	p := portOf(v, n.LinkState().LID())
+	p := portOf(v, lid)
 	if p == topo.None {
 		return 0
 	}

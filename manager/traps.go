@@ -72,12 +72,15 @@ const (
 	trapsHeldOff                  // one is wanted after the hold-off
 )
 
-// trapSweep is a sweep because of traps. A full one reads everything, not only ports that have
-// changed their state.
+// trapSweep is a sweep because of traps. A full one reads everything. A quick one reads switches with a change, and
+// ports of which a trap says that something about them has changed.
 type trapSweep struct {
-	full bool
-	why  string
+	of  wishes // linkSweep, wishQuick, wishFull, or several of them
+	why string
 }
+
+// linkSweep is a quick sweep before anything that takes longer.
+const linkSweep = wishQuick | wishLink
 
 // portErrors are traps 129 to 131 of one port. count is of one series.
 type portErrors struct {
@@ -110,7 +113,7 @@ func (t *traps) receive(fx *effects, d *mad.Datagram, v *view.View, ignoreChange
 		if series.count <= noisyCount {
 			fx.log(debug, osmlog.TrapSweep(smp.TrapLinkState))
 		}
-		t.sweep(fx.now, false, "trap 128 of LID "+n.LinkState().LID().String()+": a link changed its state")
+		t.sweep(fx.now, linkSweep, "trap 128 of LID "+n.LinkState().LID().String()+": a link changed its state")
 	case number == smp.TrapLocalChange:
 		return t.localChange(fx, n.LocalChange(), v, ignoreChanges), nil
 	case number == smp.TrapLinkIntegrity, number == smp.TrapBufferOverrun, number == smp.TrapFlowControl:
@@ -127,7 +130,7 @@ func cutOff(lid mad.LID, v *view.View) bool {
 
 // localChange handles trap 144. A changed description is read separately, because a walk does not
 // read known ones. Anything else can mean a new subnet manager, also a simultaneous change of
-// capabilities, for which there is no flag.
+// capabilities, for which there is no flag: a quick sweep reads the node's ports, and asks a manager there.
 func (t *traps) localChange(fx *effects, d *smp.LocalChangeDetails, v *view.View,
 	ignoreChanges bool) (renamed mad.LID) {
 	if d.OtherLocalChanges() && d.ChangeFlags()&smp.ChangedNodeDescription != 0 {
@@ -140,7 +143,11 @@ func (t *traps) localChange(fx *effects, d *smp.LocalChangeDetails, v *view.View
 		return renamed
 	}
 	fx.log(debug, osmlog.TrapSweep(smp.TrapLocalChange))
-	t.sweep(fx.now, true, "trap 144 of LID "+d.LID().String()+": a port changed its capabilities")
+	of := wishQuick
+	if portOf(v, d.LID()) == topo.None {
+		of = wishFull
+	}
+	t.sweep(fx.now, of, "trap 144 of LID "+d.LID().String()+": a port changed its capabilities")
 	return renamed
 }
 
@@ -197,9 +204,9 @@ func (t *traps) forgetSeries(now time.Duration) {
 }
 
 // sweep starts a heavy sweep at once or after the hold-off.
-func (t *traps) sweep(now time.Duration, full bool, why string) {
+func (t *traps) sweep(now time.Duration, of wishes, why string) {
 	if t.state == trapsHeldOff {
-		t.want.full = t.want.full || full
+		t.want.of |= of
 		return
 	}
 	switch t.sweeps++; {
@@ -210,7 +217,7 @@ func (t *traps) sweep(now time.Duration, full bool, why string) {
 	default:
 		t.holdOff = min(2*t.holdOff, maxHoldOff)
 	}
-	t.state, t.due, t.want = trapsHeldOff, max(now, t.last+t.holdOff), trapSweep{full, why}
+	t.state, t.due, t.want = trapsHeldOff, max(now, t.last+t.holdOff), trapSweep{of, why}
 }
 
 // tick returns the sweep that is due; ok is false if there is none.
@@ -238,7 +245,7 @@ func (t *traps) errors(now time.Duration, e *portErrors) (avoid bool) {
 func (t *traps) avoided(fx *effects, e *portErrors, key plan.Key) {
 	t.unhealthy = append(t.unhealthy, unhealthyPort{e.lid, e.port, key, fx.now + unhealthyFor})
 	fx.log(warn, "port is unhealthy: routes avoid its link", "lid", e.lid, "port", e.port, "text", e.text)
-	t.sweep(fx.now, false, fmt.Sprintf("port %d of LID %v is unhealthy", e.port, e.lid))
+	t.sweep(fx.now, linkSweep, fmt.Sprintf("port %d of LID %v is unhealthy", e.port, e.lid))
 }
 
 // disabled notes that the next sweep disables the link of a babbling port at one end, as
@@ -246,7 +253,7 @@ func (t *traps) avoided(fx *effects, e *portErrors, key plan.Key) {
 func (t *traps) disabled(fx *effects, e *portErrors, end plan.Key) {
 	fx.log(erro, "port babbles and is disabled by babbling_port_policy", "lid", e.lid, "port", e.port, "disabled_guid",
 		end.Node, "disabled_port", end.Port)
-	t.sweep(fx.now, false, fmt.Sprintf("port %d of LID %v babbles", e.port, e.lid))
+	t.sweep(fx.now, linkSweep, fmt.Sprintf("port %d of LID %v babbles", e.port, e.lid))
 }
 
 // heal ends the avoidance of ports whose traps have stopped. use is called for each such port.
@@ -259,7 +266,7 @@ func (t *traps) heal(fx *effects, use func(plan.Key)) {
 		}
 		use(p.key)
 		fx.log(info, "port is healthy again", "lid", p.lid, "port", p.port)
-		t.sweep(fx.now, false, "a port is healthy again")
+		t.sweep(fx.now, linkSweep, "a port is healthy again")
 	}
 	t.unhealthy = left
 }
@@ -286,8 +293,8 @@ func (c *Core) trap(d *mad.Datagram) {
 		c.alarms.raise(&c.fx, c.cfg.Epoch, alarmAbout(AlarmTrap, c.published.view, d), "text", describe(n))
 		return
 	}
-	if node := switchWithChange((*smp.Notice)(d.Packet.Data()), c.published.view); node != 0 && !c.cfg.IgnoreTraps {
-		c.sweeps.sweeper.LinkChanged(node)
+	if node := changedNode((*smp.Notice)(d.Packet.Data()), c.published.view); node != 0 && !c.cfg.IgnoreTraps {
+		c.sweeps.sweeper.PortsChanged(node)
 	}
 	c.traps.counts.drop(seconds(c.cfg.Epoch, c.fx.now), (*smp.Notice)(d.Packet.Data()), c.published.view)
 	d = c.refusedMKey(d)
@@ -328,12 +335,14 @@ func (c *Core) repress(d *mad.Datagram) {
 
 // trapSweep starts the sweep that is due because of traps.
 func (c *Core) trapSweep(want trapSweep) {
-	if want.full {
+	if want.of.has(wishFull) {
 		c.sweeps.want(wishFull, want.why)
 		return
 	}
 	c.sweeps.want(wishQuick, want.why)
-	c.sweeps.preempt(&c.fx, c.elect.mayWrite())
+	if want.of.has(wishLink) {
+		c.sweeps.preempt(&c.fx, c.elect.mayWrite())
+	}
 }
 
 // refusedMKey takes trap 256, by which an agent says that it has refused an M_Key, without the key where ports have

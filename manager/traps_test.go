@@ -57,7 +57,7 @@ func TestTrapHoldOff(t *testing.T) {
 			t.Fatal("due too early")
 		}
 		now = m.due
-		if want, due := m.tick(now); !due || want.full || want.why == "" || m.state != trapsQuiet {
+		if want, due := m.tick(now); !due || want.of != linkSweep || want.why == "" || m.state != trapsQuiet {
 			t.Fatalf("%+v %t, then %v", want, due, m.state)
 		}
 	}
@@ -92,28 +92,28 @@ func TestTrapWants(t *testing.T) {
 		in      []*mad.Datagram
 		ignore  bool
 		state   trapState
-		full    bool
+		want    wishes
 		renamed mad.LID
 	}{
-		{"link", []*mad.Datagram{linkChange()}, false, trapsHeldOff, false, 0},
-		{"link, ignored", []*mad.Datagram{linkChange()}, true, trapsQuiet, false, 0},
-		{"vendor's", []*mad.Datagram{vendor}, false, trapsQuiet, false, 0},
-		{"capabilities", []*mad.Datagram{local(0)}, false, trapsHeldOff, true, 0},
-		{"capabilities, ignored", []*mad.Datagram{local(0)}, true, trapsQuiet, false, 0},
-		{"link, then capabilities", []*mad.Datagram{linkChange(), local(0)}, false, trapsHeldOff, true, 0},
-		{"capabilities, then link", []*mad.Datagram{local(0), linkChange()}, false, trapsHeldOff, true, 0},
-		{"description", []*mad.Datagram{local(described)}, false, trapsQuiet, false, 9},
+		{"link", []*mad.Datagram{linkChange()}, false, trapsHeldOff, linkSweep, 0},
+		{"link, ignored", []*mad.Datagram{linkChange()}, true, trapsQuiet, 0, 0},
+		{"vendor's", []*mad.Datagram{vendor}, false, trapsQuiet, 0, 0},
+		{"capabilities", []*mad.Datagram{local(0)}, false, trapsHeldOff, wishFull, 0},
+		{"capabilities, ignored", []*mad.Datagram{local(0)}, true, trapsQuiet, 0, 0},
+		{"link, then capabilities", []*mad.Datagram{linkChange(), local(0)}, false, trapsHeldOff, linkSweep | wishFull, 0},
+		{"capabilities, then link", []*mad.Datagram{local(0), linkChange()}, false, trapsHeldOff, linkSweep | wishFull, 0},
+		{"description", []*mad.Datagram{local(described)}, false, trapsQuiet, 0, 9},
 		{"description and more", []*mad.Datagram{local(described | uint16(smp.ChangedSMPriority))}, false, trapsHeldOff,
-			true, 9},
-		{"errors", []*mad.Datagram{errorsAt(1)}, false, trapsQuiet, false, 0},
+			wishFull, 9},
+		{"errors", []*mad.Datagram{errorsAt(1)}, false, trapsQuiet, 0, 0},
 	} {
 		m, fx := newTraps(), newEffects(time.Minute)
 		var renamed mad.LID
 		for _, d := range c.in {
 			renamed, _ = m.receive(fx, d, nil, c.ignore)
 		}
-		if m.state != c.state || m.want.full != c.full || renamed != c.renamed {
-			t.Errorf("%s: %v, full %t, renamed %v", c.name, m.state, m.want.full, renamed)
+		if m.state != c.state || m.want.of != c.want || renamed != c.renamed {
+			t.Errorf("%s: %v, sweeps %b, renamed %v", c.name, m.state, m.want.of, renamed)
 		}
 	}
 }
@@ -308,7 +308,7 @@ func TestUnhealthyPort(t *testing.T) {
 			t.Fatalf("at %v port %d is healthy, want %d", c.at, healed, c.healed)
 		}
 	}
-	if m.state != trapsHeldOff || m.want.full {
+	if m.state != trapsHeldOff || m.want.of.has(wishFull) {
 		t.Errorf("%v", m.state)
 	}
 	if e.count = babbleCount; !e.babbles() {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ibsm/mad"
+	"ibsm/mad/smp"
 	"ibsm/manager"
 	"ibsm/sim/fabric"
 	"ibsm/topo"
@@ -143,4 +144,33 @@ func difference(a, b *topo.Topo) string {
 		}
 	}
 	return ""
+}
+
+// TestCapabilitiesChange: a port that says that its capabilities have changed costs a request to each switch and one to
+// the port, whose capabilities are known then.
+func TestCapabilitiesChange(t *testing.T) {
+	n := nettest.Generate(t, "fattree:k=8")
+	b := newHarness(t, n, fabric.Config{Seed: 1})
+	cfg := minhopConfig()
+	cfg.SweepInterval, cfg.Sweep.IgnoreOtherSM = 0, true // nobody would answer SMInfo
+	m := b.comeUp(cfg)
+	at, err := b.Fabric.Attach(host(n, 7))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const switches = 80
+	for _, is := range []bool{true, false} {
+		b.Fabric.ResetStats()
+		at.SetIsSM(is)
+		b.pass(settling)
+		const most = switches + 4 // ports of both ends of the walk, the NodeInfo of its own node, the trap
+		if got := total(b.Fabric); got > most {
+			t.Errorf("IsSM %t: %s; want at most %d", is, asked(b.Fabric), most)
+		}
+		p := m.View.Topo.FindPort(b.Fabric.PortGUID(host(n, 7)))
+		if got := m.View.Topo.Ports[p].Info.CapabilityMask().Has(smp.IsSM); got != is {
+			t.Errorf("IsSM is known to be %t, want %t", got, is)
+		}
+		b.mustBeWhole(m)
+	}
 }

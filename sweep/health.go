@@ -35,9 +35,9 @@ func (s *Sweeper) keyOf(p topo.PortIdx) plan.Key {
 	return plan.Key{Node: s.state.prev.Nodes[port.Node].GUID, Port: port.Num}
 }
 
-// LinkChanged has the next walk read the ports of a switch, also when it reports no change: a late duplicate of a Set
-// can have cleared its PortStateChange after a link changed.
-func (s *Sweeper) LinkChanged(node mad.GUID) {
+// PortsChanged has the next walk read the ports of a node, also of a switch that reports no change: a late duplicate of
+// a Set can have cleared its PortStateChange after a link changed.
+func (s *Sweeper) PortsChanged(node mad.GUID) {
 	s.state.devices.MarkDirty(device.Place{Attr: smp.AttrPortInfo, Node: node})
 }
 

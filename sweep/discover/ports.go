@@ -15,7 +15,8 @@ import (
 func (m *Machine) askPort(e topo.End) {
 	if from := m.b.Peer(e); from != topo.NoEnd && m.believed[from.Node] &&
 		m.hasAnswered(m.previousNode(from.Node), from.Port) {
-		if old := m.previousNode(e.Node); m.hasAnswered(old, e.Port) && m.tries[e] == 0 {
+		old := m.previousNode(e.Node)
+		if m.hasAnswered(old, e.Port) && m.tries[e] == 0 && !m.isDirty(m.b.Node(e.Node).GUID) {
 			m.takeOver(e, old)
 			return
 		}

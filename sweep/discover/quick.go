@@ -13,7 +13,7 @@ import (
 // directed routes are new, over links that it has just found up. It costs one SMP per switch;
 // changed switches cost as much as in a full walk.
 //
-// It does not see changes without a link going down: traps report those, and cause a full walk.
+// It does not see changes without a link going down: traps report those, and it reads the ports of which they say so.
 // Nor does it ask nodes again that did not answer, because that takes all retries: a light
 // sweep does.
 
@@ -23,8 +23,7 @@ func (m *Machine) unchanged(n int32, info *smp.SwitchInfo) bool {
 	node := m.b.Node(n)
 	old := m.before(node.GUID)
 	if old == topo.None || info.PortStateChange() ||
-		m.cfg.Devices.Dirty(device.Place{Attr: smp.AttrPortInfo, Node: node.GUID}) ||
-		m.cfg.Prev.Nodes[old].NumPorts != node.NumPorts {
+		m.isDirty(node.GUID) || m.cfg.Prev.Nodes[old].NumPorts != node.NumPorts {
 		return false
 	}
 	if top, complete := m.cfg.Devices.Top(node.GUID); !complete || top != info.LinearFDBTop() {
@@ -49,6 +48,11 @@ func (m *Machine) unchanged(n int32, info *smp.SwitchInfo) bool {
 		m.askAdaptive(n)
 	}
 	return true
+}
+
+// isDirty reports whether the ports of a node may be other than the previous walk has found them, whatever they report.
+func (m *Machine) isDirty(node mad.GUID) bool {
+	return m.cfg.Devices.Dirty(device.Place{Attr: smp.AttrPortInfo, Node: node})
 }
 
 // before is a node of the previous walk that a quick walk may believe in, or None.
@@ -142,7 +146,7 @@ func (m *Machine) assume(e topo.End, info *smp.PortInfo) bool {
 	m.join(e, end)
 	if farNode.Type != mad.Switch {
 		m.b.SetPortGUID(end, far.GUID)
-		if !m.holds(smp.AttrPortInfo, end) {
+		if !m.holds(smp.AttrPortInfo, end) || m.isDirty(farNode.GUID) {
 			m.queue.push(item{kind: kindPort, num: uint16(end.Port), node: n})
 			return true
 		}

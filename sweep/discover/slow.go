@@ -7,7 +7,6 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
-	"ibsm/sweep/device"
 	"ibsm/topo"
 )
 
@@ -154,7 +153,7 @@ func (m *Machine) endAgent(n int32, how slow) {
 // changed since.
 func (m *Machine) spare(n int32) {
 	guid := m.b.Node(n).GUID
-	if m.wasSlow(n) && !m.cfg.Devices.Dirty(device.Place{Attr: smp.AttrPortInfo, Node: guid}) {
+	if m.wasSlow(n) && !m.isDirty(guid) {
 		m.endAgent(n, spared)
 	}
 }
@@ -304,7 +303,7 @@ func (m *Machine) reportSlow() {
 
 // mayHaveChanged reports whether a switch has said that a port has changed its state, or may not say so any more.
 func (m *Machine) mayHaveChanged(guid mad.GUID) bool {
-	return slices.Contains(m.res.Cleared, guid) || m.cfg.Devices.Dirty(device.Place{Attr: smp.AttrPortInfo, Node: guid})
+	return slices.Contains(m.res.Cleared, guid) || m.isDirty(guid)
 }
 
 // unreadPorts is how many ports of a switch have never been read.

@@ -2,7 +2,6 @@ package discover
 
 import (
 	"ibsm/mad/smp"
-	"ibsm/sweep/device"
 	"ibsm/topo"
 )
 
@@ -19,8 +18,7 @@ func (m *Machine) switchInfo(n int32, info *smp.SwitchInfo, ok bool) {
 	}
 	m.res.Changed = m.res.Changed || info.PortStateChange()
 	if !m.unchanged(n, info) {
-		m.believed[n] = m.cfg.Answered != nil &&
-			!m.cfg.Devices.Dirty(device.Place{Attr: smp.AttrPortInfo, Node: m.b.Node(n).GUID})
+		m.believed[n] = m.cfg.Answered != nil && !m.isDirty(m.b.Node(n).GUID)
 		m.askPorts(n)
 	}
 }
