@@ -38,6 +38,8 @@ type loop struct {
 	ahead     time.Duration // of slept
 	set       time.Duration // ahead at the last ClockSet
 	stopped   time.Duration // of the time that an event has taken, what the process has not run for
+	sampled   time.Time     // when ran was asked for
+	ran       time.Duration // priority.Ran at sampled
 	done      bool
 	err       error
 }
@@ -63,7 +65,7 @@ func (l *loop) run(ctx context.Context) error {
 		case <-timer.C:
 			ev = TimePassed{}
 		case <-l.qp0.Ready():
-			if l.shell.View() != nil {
+			if priority.Answers() {
 				priority.Yield() // to goroutines that answer
 			}
 			var err error
@@ -151,9 +153,16 @@ func (l *loop) clockSet() (set ClockSet, is bool) {
 // is kept in step.
 const minSleep = 500 * time.Millisecond
 
+// ranAge is how old priority.Ran may be before it is asked for again, which is a system call. The time of all threads
+// since then counts for the event that is taken.
+const ranAge = 10 * time.Millisecond
+
 // give passes an event to the core and carries out the resulting actions.
 func (l *loop) give(ctx context.Context, ev Event) {
-	began, ran := time.Now(), priority.Ran()
+	began := time.Now()
+	if began.Sub(l.sampled) > ranAge {
+		l.sampled, l.ran = began, priority.Ran()
+	}
 	since := began.Sub(l.start)
 	for _, a := range l.core.Step(since, ev) {
 		l.act(ctx, a)
@@ -166,7 +175,9 @@ func (l *loop) give(ctx context.Context, ev Event) {
 	if l.shell.Moved != nil {
 		l.shell.Moved(l.core.Progress())
 	}
-	l.stopped = max(l.stopped, time.Since(began)-(priority.Ran()-ran))
+	if took := time.Since(began); took > minSleep {
+		l.stopped = max(l.stopped, took-(priority.Ran()-l.ran))
+	}
 	l.core.Waits(time.Since(l.start))
 }
 

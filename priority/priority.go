@@ -54,6 +54,9 @@ func AnswerFirst() {
 	adjust()
 }
 
+// Answers reports whether there have been queries to answer.
+func Answers() bool { return managed.answers.Load() }
+
 // Compute runs f, which computes for long, with a low priority, which the calling goroutine keeps: it
 // gets a thread of its own, which ends with it. Linux has priorities for threads, Go has none for goroutines.
 func Compute(f func()) {

@@ -56,6 +56,7 @@ var rigScripts = []struct {
 	{file: "attacks.sh", net: "failover.net", env: "MANAGER=tenants",
 		shows: "under attack nothing has changed; lost 0 of [1-9].*; of 10 requests in a flood 10 were answered"},
 	{file: "subscribers.sh", net: "subscribers.net"},
+	{file: "syscalls.sh", net: "twenty-switches.net"},
 	{file: "lanes.sh", net: "failover.net", env: "MANAGER=ibsm"},
 	{file: "vports-probe.sh", shows: "named 18 of 18, kinds of Sets without a manager 0"},
 	{file: "vports.sh", shows: "another host lost 0 of .*; wrong 0"},
