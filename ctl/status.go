@@ -205,6 +205,7 @@ func (l *TreeLoop) String() string {
 // SM is a subnet manager.
 type SM struct {
 	GUID       string  `json:"guid"`
+	Desc       string  `json:"desc,omitempty"` // of its node, as far as this manager knows the subnet
 	LID        mad.LID `json:"lid"`
 	Priority   uint8   `json:"priority"`
 	State      string  `json:"state"`

@@ -139,7 +139,7 @@ func TestVerbs(t *testing.T) {
 		status int
 		says   string // part of standard error
 	}{
-		{"sms", `(?s)GUID .*0x\S+ +\d+ +0  MASTER +this manager.*No standby`, 0, ""},
+		{"sms", `(?s)GUID .*0x\S+ +host-01 \S+ +\d+ +0  MASTER +this manager.*No standby`, 0, ""},
 		{"status", `(?s)manager +ibsm .*state +MASTER.*nodes +20 switches, 16 CAs, 0 routers\n.*96 Active; 48 links, 36 LIDs.*this SM +0x\S+ LID 1 `, 0, ""},
 		{"nodes --type ca", `(GUID .*\n(0x[0-9a-f]{16}  CA +\d+  1/1  host-\d\d \S+\n){16})$`, 0, ""},
 		{"ports --node leaf-01", `PORT GUID .*\n(0x\S+  leaf-01 .*\n){5}$`, 0, ""},

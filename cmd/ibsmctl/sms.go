@@ -17,10 +17,10 @@ func newSMs(a *asker) *cobra.Command {
 	return &cobra.Command{Use: "sms [OPTION]...",
 		Short: "subnet managers, and which one takes over when the master dies", Args: cli.Args(0, 0),
 		RunE: a.asking(a.sms), Long: `
-Lists the subnet managers this manager knows, itself first: port GUID, LID, priority, state,
-which one takes over if the master dies, and which ones mirror the SA registrations, with the
-delay. If priorities are equal, the lower GUID wins. A standby knows the delay of its own
-mirror only.`}
+Lists the subnet managers this manager knows, itself first: port GUID, node where the subnet
+is known, LID, priority, state, which one takes over if the master dies, and which ones mirror
+the SA registrations, with the delay. If priorities are equal, the lower GUID wins. A standby
+knows the delay of its own mirror only.`}
 }
 
 func (a *asker) sms(ctx context.Context, _ []string, stdout io.Writer) error {
@@ -32,12 +32,12 @@ func (a *asker) sms(ctx context.Context, _ []string, stdout io.Writer) error {
 		_, err := fmt.Fprintf(stdout, "the manager is waiting for its port: %s\n", printable(st.Waiting))
 		return err
 	}
-	t := &table{columns: []column{{head: "GUID"}, {head: "LID", right: true}, {head: "PRIORITY", right: true},
-		{head: "STATE"}, {head: "", yields: true}}}
+	t := &table{columns: []column{{head: "GUID"}, {head: "NODE"}, {head: "LID", right: true},
+		{head: "PRIORITY", right: true}, {head: "STATE"}, {head: "", yields: true}}}
 	alone := true
 	for i, m := range st.SMs {
 		alone = alone && !m.NextMaster
-		t.add(m.GUID, lid(m.LID), fmt.Sprint(m.Priority), m.State, noteOn(&m, i == 0))
+		t.add(m.GUID, printable(m.Desc), lid(m.LID), fmt.Sprint(m.Priority), m.State, noteOn(&m, i == 0))
 	}
 	if err := t.print(stdout, terminalWidth(stdout)); err != nil {
 		return err

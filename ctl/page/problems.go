@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -67,12 +68,14 @@ type finder struct {
 	hosts  map[string]int       // squares of hosts by GUID of the switch
 	links  map[end]*ctl.Link    // those that are known, also of the past
 	absent map[string]time.Time // nodes that have gone
+	ofNode map[[2]string]int    // the problem of a node that is the reason of links, and one more, by GUID and text
 	all    []Problem
 }
 
 // problemsOf finds problems, sorted by whom they hurt.
 func problemsOf(in *facts) []Problem {
-	f := &finder{facts: in, hosts: map[string]int{}, links: map[end]*ctl.Link{}, all: []Problem{}}
+	f := &finder{facts: in, hosts: map[string]int{}, links: map[end]*ctl.Link{}, ofNode: map[[2]string]int{},
+		all: []Problem{}}
 	if in.chart != nil {
 		f.index()
 	}
@@ -137,13 +140,20 @@ func (f *finder) fromStatus() {
 	}
 	if s := st.Sweep; s != nil {
 		if s.Lost+s.Cut > 0 {
-			text := fmt.Sprintf("%s between a switch and a LID, and %s that do not arrive",
-				plural.Of(s.Cut, "missing route"), plural.Of(s.Lost, "route"))
-			whole(CutOff, "no route", text, "see ibsmctl status, and ibsmctl why A B for a pair")
+			var found []string
+			if s.Cut > 0 {
+				found = append(found, plural.Of(s.Cut, "missing route")+" between a switch and a LID")
+			}
+			if s.Lost > 0 {
+				found = append(found, plural.Of(s.Lost, "route")+" that do not arrive")
+			}
+			whole(CutOff, "no route", strings.Join(found, ", and "), "ask for a pair of hosts: ibsmctl why A B")
 		}
 		if !s.Up {
 			whole(CutOff, "sweep with errors",
 				"the last heavy sweep ended with errors: "+plural.Of(s.Failures, "Set")+" failed", "see ibsmctl events")
+		} else if s.Failures > 0 {
+			whole(Remark, "Sets failed", plural.Of(s.Failures, "Set")+" of the last heavy sweep failed", "see ibsmctl events")
 		}
 		if s.CreditLoop > 0 {
 			whole(Everyone, "credit loop", fmt.Sprintf("routes have a credit loop of %s: packets can stop for good",
@@ -204,6 +214,9 @@ func (f *finder) fromDiagnoses() {
 			continue
 		}
 		p.Hurts, p.Hosts = f.hurts(d, link)
+		if link != nil && d.Port.Port > 0 {
+			p.Where = whereAt(link.From) + " to " + whereAt(link.To)
+		}
 		if link == nil || d.Works {
 			f.add(p)
 			continue
@@ -217,21 +230,39 @@ func (f *finder) fromDiagnoses() {
 		}
 		if i := done[link]; i > 0 {
 			if f.all[i-1].Kind != p.Kind {
-				f.all[i-1].Text += "; " + p.Where + ": " + p.Text
+				f.all[i-1].Text += "; " + whereAt(d.Port) + ": " + p.Text
 			}
 			continue
 		}
-		if d.Port.Port > 0 {
-			p.Where = whereAt(link.From) + " to " + whereAt(link.To)
-		}
-		f.add(p)
-		done[link] = len(f.all)
+		done[link] = f.addOf(p, link)
 	}
 	if unplugged > 0 {
 		f.add(Problem{Hurts: Remark, Kind: "no cable", Where: "the subnet",
 			Text: plural.Of(unplugged, "port") + " had no cable since the manager has started, or are disabled",
 			Do:   "nothing, unless a cable should be there", Shown: "ibsmctl ports --state down"})
 	}
+}
+
+// addOf adds the problem of a link, and returns how many there are then. Where the reason is a node, and one of its
+// other links has it already, that becomes the problem of the node and of all these links.
+func (f *finder) addOf(p Problem, l *ctl.Link) int {
+	cause := &l.From
+	if !strings.HasPrefix(p.Text, strconv.Quote(cause.Desc)+": ") {
+		cause = &l.To
+	}
+	if strings.HasPrefix(p.Text, strconv.Quote(cause.Desc)+": ") {
+		key := [2]string{cause.Node, p.Text}
+		if i := f.ofNode[key]; i > 0 {
+			is := &f.all[i-1]
+			is.Where, is.Node, is.Port = strings.TrimSpace(cause.Desc), cause.Node, 0
+			is.Shown = "ibsmctl why " + cause.Node
+			is.Hurts, is.Hosts = min(is.Hurts, p.Hurts), is.Hosts+p.Hosts
+			return i
+		}
+		f.ofNode[key] = len(f.all) + 1
+	}
+	f.add(p)
+	return len(f.all)
 }
 
 // hurts is whom a port that does not work hurts.

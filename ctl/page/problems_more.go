@@ -164,7 +164,7 @@ func (f *finder) fromManagers() {
 			p.Text = "its mirror is incomplete: " + m.Incomplete
 		case !m.Mirrors && m.NextMaster:
 			p.Text, p.Do = "the next master does not mirror registrations: hosts must register again after a takeover",
-				"run ibsm there as well"
+				"run ibsm there as well, and give both the same secret: keys_file, sm_key or m_key"
 		default:
 			standbys++
 			continue

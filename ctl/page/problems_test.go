@@ -53,6 +53,43 @@ func TestCableIsOneProblem(t *testing.T) {
 	}
 }
 
+// TestSwitchIsOneProblem: a switch that is the reason at all its ports is one problem that hurts all its hosts, also
+// where ports at the other ends of its cables are diagnosed first.
+func TestSwitchIsOneProblem(t *testing.T) {
+	got := problemsOfFabric(t, func(in *facts, _ []*ctl.Node, links []*ctl.Link) {
+		refused := func(e ctl.End) {
+			in.diagnoses = append(in.diagnoses, &ctl.Diagnosis{Port: e, State: "Armed",
+				Reasons: []ctl.Reason{{Kind: "refused", Text: `"leaf-05": a Set was refused`, Do: "newer firmware"}}})
+		}
+		for _, l := range links {
+			if l.From.Desc == "leaf-05" || l.To.Desc == "leaf-05" {
+				l.State = "Armed"
+				refused(l.To)
+				refused(l.From)
+			}
+		}
+	})
+	if len(got) != 1 || got[0].Hurts != CutOff || got[0].Hosts != 4 || got[0].Where != "leaf-05" || got[0].Port != 0 ||
+		got[0].Shown != "ibsmctl why "+got[0].Node {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestSickLink: the problem of a cable names both its ends.
+func TestSickLink(t *testing.T) {
+	got := problemsOfFabric(t, func(in *facts, _ []*ctl.Node, links []*ctl.Link) {
+		for _, l := range links {
+			if l.From.Desc == "leaf-05" && l.To.Desc == "host-017 mlx5_0" {
+				in.diagnoses = append(in.diagnoses, &ctl.Diagnosis{Port: l.From, State: "Active", Works: true,
+					Reasons: []ctl.Reason{{Kind: "sick link", Text: "SymbolErrorCounter 117"}}})
+			}
+		}
+	})
+	if len(got) != 1 || got[0].Hurts != Slowed || got[0].Where != "leaf-05 port 1 to host-017 mlx5_0 port 1" {
+		t.Errorf("%+v", got)
+	}
+}
+
 // TestGoneSwitch: a leaf that has gone hurts all its hosts, and is one problem, not one for each cable.
 func TestGoneSwitch(t *testing.T) {
 	at := time.Now()

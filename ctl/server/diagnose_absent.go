@@ -36,7 +36,7 @@ func (d *doctor) absent(name string) *ctl.Diagnosis {
 		if guid == a.Port && guid != 0 || lid >= a.Base && lid-a.Base < 1<<a.LMC {
 			return missing(ctl.End{Node: a.Port.String(), LID: a.Base},
 				fmt.Sprintf("port %v has been absent since %s; %s; its last link is unknown", a.Port,
-					time.Unix(a.Since, 0).Format(time.DateTime), kept(a)))
+					time.Unix(a.Since, 0).Format(time.DateTime), kept(a)), "")
 		}
 	}
 	return d.missingDevice(name, guid)
@@ -57,8 +57,10 @@ func named(g *history.GoneNode, name string, guid mad.GUID, lid mad.LID) bool {
 func (d *doctor) gone(g *history.GoneNode) *ctl.Diagnosis {
 	text := fmt.Sprintf("%q has been absent since %s", d.names.Of(g.GUID, g.Name), g.Since.Format(time.DateTime))
 	end := ctl.End{Node: g.GUID.String(), Desc: g.Name, Type: g.Type.String()}
+	last := ""
 	for _, p := range g.Ports {
 		if p.Last != "" {
+			last = p.Last
 			text += fmt.Sprintf("; port %d was last linked to %s", p.Num, p.Last)
 		}
 		for i := range d.view.Absent {
@@ -68,11 +70,17 @@ func (d *doctor) gone(g *history.GoneNode) *ctl.Diagnosis {
 			}
 		}
 	}
-	return missing(end, text)
+	return missing(end, text, last)
 }
 
-func missing(end ctl.End, text string) *ctl.Diagnosis {
-	const do = "check whether the node is running, and diagnose the port it was connected to: ibsmctl why NODE:PORT. When it returns it gets the same LID"
+// missing is the diagnosis of what is absent; last is a port that it was linked to, "" for one that is not known.
+func missing(end ctl.End, text, last string) *ctl.Diagnosis {
+	do := "check whether the node is running"
+	if i := strings.LastIndex(last, " port "); i >= 0 {
+		do += fmt.Sprintf(", and its cable: ibsmctl why '%s:%s'", strings.ReplaceAll(last[:i], "'", `'\''`),
+			last[i+len(" port "):])
+	}
+	do += ". When it returns it gets the same LID"
 	return &ctl.Diagnosis{Port: end, State: "absent", Reasons: []ctl.Reason{because("absent", text, do)}}
 }
 

@@ -317,8 +317,8 @@ func (d *doctor) sickLink(p topo.PortIdx) (why []ctl.Reason) {
 	for _, f := range d.sick[perf.KeyOf(d.view.Topo, p)] {
 		if at := f.Port.In(d.view.Topo); at != topo.None {
 			why = append(why,
-				because("sick link", fmt.Sprintf("%s: %s %d in %v, more than %d (rule %s)", d.called(at),
-					strings.Join(f.Rule.Measures(), ", "), f.Counted, f.Rule.Window, f.Most, f.Rule.Name),
+				because("sick link", fmt.Sprintf("%s: %s %d, more than %d in %v (rule %s)", d.called(at),
+					strings.Join(f.Rule.Measures(), ", "), f.Counted, f.Most, f.Rule.Window, f.Rule.Name),
 					"repair the link as described in docs/health.md, then run ibsmctl links heal"))
 		}
 	}

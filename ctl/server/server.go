@@ -13,6 +13,7 @@ import (
 
 	"ibsm/ctl"
 	"ibsm/ctl/history"
+	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/manager"
 	"ibsm/opensm/console"
@@ -21,6 +22,7 @@ import (
 	"ibsm/sa"
 	"ibsm/sweep"
 	"ibsm/sweep/engines"
+	"ibsm/topo"
 	"ibsm/view"
 )
 
@@ -268,6 +270,9 @@ func (d *Server) Status() *ctl.Status {
 		st.Cabling = cablingStatus(s.view.Cabling)
 	}
 	st.SMs = managers(&stats)
+	if s := d.subnet(); s != nil {
+		s.nameManagers(st.SMs)
+	}
 	for _, a := range stats.Alarms() {
 		alarm := ctl.Alarm{Kind: a.Kind.String(), LID: a.LID, Where: a.Where, Count: a.Count,
 			Last: time.Unix(a.Last, 0)}
@@ -324,6 +329,17 @@ func managers(st *manager.Stats) []ctl.SM {
 		sms[next].NextMaster = true
 	}
 	return sms
+}
+
+// nameManagers adds the names of the nodes of managers.
+func (s *subnet) nameManagers(sms []ctl.SM) {
+	for i := range sms {
+		if guid, err := mad.ParseGUID(sms[i].GUID); err == nil {
+			if p := s.view.Topo.FindPort(guid); p != topo.None {
+				sms[i].Desc = s.nodeName(s.view.Topo.Ports[p].Node)
+			}
+		}
+	}
 }
 
 // orders map requests to sweeps.

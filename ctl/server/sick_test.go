@@ -74,7 +74,7 @@ func TestDiagnoseSickLink(t *testing.T) {
 			Most: 6}, gone}
 	}
 	d := s.doctor()
-	want := d.called(peer) + ": SymbolErrorCounter 117 in 12m0s, more than 6 (rule bit-errors)"
+	want := d.called(peer) + ": SymbolErrorCounter 117, more than 6 in 12m0s (rule bit-errors)"
 	for at := range topo.PortIdx(len(v.Topo.Ports)) {
 		var got []string
 		for _, r := range d.remarks(at) {

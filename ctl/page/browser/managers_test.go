@@ -117,7 +117,7 @@ func TestKilled(t *testing.T) {
 	b.open("#/problems")
 	b.has("Nothing is wrong")
 	s.stop()
-	b.has("what is shown may be old", "The master was 0x")
+	b.has("what is shown may be old", "The master was ", "port 0x")
 	b.until(`document.getElementById("state").className.includes("unknown")`)
 	b.until(`!document.querySelector(".badge.good")`)
 	b.picture("killed")

@@ -35,7 +35,19 @@ function path(model, r, layer, p) {
   return el('section', {}, el('h2', {}, 'Path'), el('p', {}, name(r.from.desc), ' to ', name(r.to.desc), `: ${r.result}, ${r.links} links, ${r.gbps} Gb/s, MTU ${r.mtu}, SL ${r.sl}`),
     el('div', { class: 'scroll', tabIndex: 0, role: 'region', 'aria-label': 'Hops' }, el('table', {}, el('thead', {}, el('tr', {}, ['node', 'out', 'link', layer ? layer.unit : 'load'].map((c) => el('th', { scope: 'col' }, c)))), el('tbody', {}, lines))),
     layer ? null : el('p', {}, el('a', { href: link('map', { ...Object.fromEntries(p), layer: 'load' }) }, 'with the load of each hop')),
-    el('p', {}, el('a', { href: link('why', { port: r.from.node, other: r.to.node }) }, 'why'), ' ', command(`ibsmctl path ${r.from.node} ${r.to.node}`)));
+    works(r),
+    el('p', {}, command(`ibsmctl path ${r.from.node} ${r.to.node}`)));
+}
+
+// works says whether the ends of a path reach each other: routes are not all that it takes.
+function works(r) {
+  const into = el('p', {}, 'Do they reach each other? ');
+  const all = el('a', { href: link('why', { port: r.from.node, other: r.to.node }) }, 'why');
+  get('/v1/why', { port: r.from.node, other: r.to.node }).then(({ diagnoses: [d] }) => {
+    fill(into, el('span', { class: `badge ${d.works ? 'good' : 'bad'}` }, d.works ? 'works' : 'does not work'), ' ',
+      d.reasons?.length ? [name(d.reasons[0].text), ' '] : '', all);
+  }, () => fill(into, all));
+  return into;
 }
 
 function selection(model, sel, layer) {
@@ -43,7 +55,7 @@ function selection(model, sel, layer) {
   const here = sel.port ? `${sel.guid}:${sel.port}` : sel.guid;
   const foot = el('p', {}, el('a', { href: link('why', { port: here }) }, 'why'), ' · ', el('a', { href: link('tables', { filter: sel.guid }, 'ports') }, 'ports'), ' ', command(`ibsmctl why ${here}`));
   const more = el('div');
-  ask(more, sel);
+  ask(more, model, sel);
   if (sel.switch === undefined) {
     return el('section', {}, el('h2', {}, sel.host ? name(sel.host.desc) : sel.guid), sel.host ? el('p', {}, 'It is on no switch.') : el('p', {}, 'The subnet has no such node, or it has no cable.'), more, foot);
   }
@@ -70,20 +82,42 @@ function selection(model, sel, layer) {
     ['hosts', s.ports.length ? `${s.ports.length} links, ${bad} not well` : ''], ['switches', `${trunks.length} neighbours, ${down} not well`]]), more, foot);
 }
 
-// ask adds what the manager knows of the node.
-async function ask(into, sel) {
+// placesOf says whether a problem is one of a selection: of the ends of its cables, or of a node with all its ports.
+function placesOf(model, sel) {
+  const nodes = new Set([sel.host?.node]);
+  const ends = new Set();
+  const { switches, trunks } = model.map;
+  if (sel.trunk !== undefined) {
+    const t = trunks[sel.trunk];
+    t.ports.forEach((port, i) => ends.add(`${switches[i % 2 ? t.b : t.a].guid}:${port}`));
+  } else if (sel.square !== undefined) {
+    ends.add(`${switches[sel.switch].guid}:${switches[sel.switch].ports[sel.square]}`);
+  } else {
+    nodes.add(sel.guid);
+  }
+  return (p) => nodes.has(p.node) || ends.has(`${p.node}:${p.port || 0}`);
+}
+
+// ask adds what the manager knows of the node, and what is wrong there.
+async function ask(into, model, sel) {
   const guid = sel.host?.node || sel.guid;
   try {
     const t = await get('/v1/table/nodes', { filter: `guid:${guid}`, count: 1 }); // has those that have gone
     if (!t.rows.length) return;
     const n = Object.fromEntries(t.columns.map((c, i) => [c.name, t.rows[0].cells[i]]));
     let far = '';
+    const parts = [];
     if (!sel.host && sel.square !== undefined && sel.port) {
       const { links } = await get('/v1/links', { node: guid, absent: 1 });
       const l = links.find((x) => (x.from.node === guid && x.from.port === sel.port) || (x.to.node === guid && x.to.port === sel.port));
       const e = l && (l.from.node === guid ? l.to : l.from);
       if (e) far = el('a', { href: link('map', { sel: `${e.node}:${e.port}` }) }, name(e.desc));
     }
-    fill(into, pairs([['host', far], ['description', name(n.desc)], ['LID', String(n.lid)], ['ports', `${n.up} of ${n.ports} Active`], ['absent since', n.absent || '']]));
+    parts.push(far ? pairs([['host', far]]) : pairs([['description', name(n.desc)], ['LID', String(n.lid)], ['ports', `${n.up} of ${n.ports} Active`], ['absent since', n.absent || '']]));
+    const is = placesOf(model, sel);
+    for (const p of (await get('/v1/problems')).problems) {
+      if (p.node && is(p)) parts.push(el('p', {}, el('span', { class: 'badge warn' }, name(p.kind)), ' ', name(p.text)));
+    }
+    fill(into, parts);
   } catch { /* the rest is shown */ }
 }

@@ -1,5 +1,5 @@
 import { begin, live } from './api.js';
-import { ago, el, fill } from './dom.js';
+import { ago, command, el, fill, name } from './dom.js';
 import { here, link } from './route.js';
 import { finder } from './find.js';
 import { problems } from './problems.js';
@@ -14,12 +14,12 @@ import { why } from './why.js';
 // another one is shown, with update where it can follow an address itself.
 const views = {
   problems: ['Problems', problems],
+  why: ['Why', why],
   map: ['Map', map],
   tables: ['Tables', tables],
   generations: ['Changes', generations],
   partitions: ['Partitions', partitions],
   managers: ['Managers', managers],
-  why: [null, why],
 };
 
 const main = document.getElementById('main');
@@ -36,7 +36,7 @@ function show() {
     if (a.dataset.view === at.view) a.setAttribute('aria-current', 'page');
     else a.removeAttribute('aria-current');
   }
-  document.title = `${title || 'Why'} - ibsm`;
+  document.title = `${title} - ibsm`;
   if (shown.view === at.view && shown.leave?.update) {
     shown.leave.update(at);
     return;
@@ -46,7 +46,7 @@ function show() {
   main.className = '';
   const moved = shown.view !== '';
   shown = { view: at.view, leave: view(main, at) };
-  if (moved) main.focus({ preventScroll: true });
+  if (moved && !main.contains(document.activeElement)) main.focus({ preventScroll: true });
 }
 
 // badge shows what the manager is, and whether it is heard.
@@ -83,8 +83,8 @@ function say() {
       parts.push(`Since ${new Date(live.lostAt || Date.now()).toLocaleTimeString()} what is shown may be old. `);
       const next = managersKnown?.sms.slice(1).find((m) => m.next_master);
       const was = managersKnown?.sms[0];
-      if (was) parts.push(`The master was ${was.guid}, LID ${was.lid}. `);
-      if (next) parts.push(`The next master is ${next.guid}, LID ${next.lid}: ask there with ibsmctl --server.`);
+      if (was) parts.push('The master was ', ...called(was), '. ');
+      if (next) parts.push('The next master is ', ...called(next), ': on its host run ', command('ibsmctl page'));
     }
     fill(notice, parts);
     notice.hidden = false;
@@ -94,12 +94,17 @@ function say() {
   if (c && c.state !== 'MASTER') {
     const master = managersKnown?.sms.find((m) => m.state === 'MASTER');
     fill(notice, el('strong', {}, `This manager is ${c.state || 'waiting for its port'}: it does not know the subnet. `),
-      master ? `The master is ${master.guid}, LID ${master.lid}, priority ${master.priority}. Open the page there, or run ibsmctl --server with the addresses of all managers. ` : '',
+      master ? ['The master is ', ...called(master), '. Managers do not know each other\u2019s URLs: on its host run ', command('ibsmctl page'), ', or from anywhere, with the URLs of all managers, ', command('ibsmctl --server URL,URL page'), ' '] : '',
       el('a', { href: link('managers') }, 'Managers'));
     notice.hidden = false;
     return;
   }
   notice.hidden = true;
+}
+
+// called is who a manager is, by the name of its host where that is known.
+function called(m) {
+  return [m.desc ? [name(m.desc), ', '] : '', `port ${m.guid}, LID ${m.lid}, priority ${m.priority}`];
 }
 
 async function askManagers() {
@@ -112,7 +117,6 @@ async function askManagers() {
 
 async function start() {
   for (const [view, [title]] of Object.entries(views)) {
-    if (!title) continue;
     const a = el('a', { href: link(view) }, title);
     a.dataset.view = view;
     nav.append(a);

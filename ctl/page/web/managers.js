@@ -1,5 +1,6 @@
 import { get } from './api.js';
 import { age, ago, command, el, fill, name, rows, time } from './dom.js';
+import { link } from './route.js';
 
 const curves = '/page/third_party/uplot/uPlot.iife.min.js';
 
@@ -36,8 +37,8 @@ export function managers(main) {
         st.waiting ? el('strong', {}, ' ' + st.waiting) : ''),
       st.engine ? el('p', {}, 'Routes: ', name(st.engine), st.fabric ? [', ', name(st.fabric)] : '') : null,
       st.sweep ? el('p', {}, `Last heavy sweep: ${st.sweep.up ? 'SUBNET UP' : 'with errors'}, `, time(st.sweep.ended), `, ${st.sweep.seconds.toFixed(2)} s`) : null,
-      rows('Managers', ['manager', 'LID', 'priority', 'state', 'mirror'], st.sms.map((m) => [
-        m.guid + (m === own ? ' (this one)' : ''), String(m.lid), String(m.priority), m.state + (m.next_master ? ', next master' : ''),
+      rows('Managers', ['manager', 'port', 'LID', 'priority', 'state', 'mirror'], st.sms.map((m) => [
+        [m.desc ? el('a', { href: link('map', { sel: `${m.guid}:0` }) }, name(m.desc)) : '', m === own ? ' (this one)' : ''], m.guid, String(m.lid), String(m.priority), m.state + (m.next_master ? ', next master' : ''),
         m.ignored ? 'ignored' : m === own ? '' : !m.mirrors ? 'none' : m.incomplete ? 'incomplete: ' + m.incomplete : m.lag > 0 ? `incomplete for ${ago(1000 * m.lag)}` : 'complete'])),
       el('p', {}, command('ibsmctl sms'))));
   }

@@ -1,6 +1,6 @@
 import { get, live } from './api.js';
 import { age, el, fill, name, save } from './dom.js';
-import { change, here, note } from './route.js';
+import { change, here, link, note } from './route.js';
 import { Model, scene } from './scene.js';
 import { lineStyle, paint, palette, svg } from './paint.js';
 import { Marks } from './marks.js';
@@ -212,7 +212,8 @@ export function map(main, at) {
     } catch (e) {
       if (gone || e.name === 'AbortError') return;
       side.hidden = false;
-      fill(side, el('p', { class: 'error' }, name(e.message)), e.hint ? el('p', {}, name(e.hint)) : null);
+      fill(side, el('p', { class: 'error' }, name(e.message)), e.hint ? el('p', {}, name(e.hint)) : null,
+        p.get('from') && p.get('to') ? el('p', {}, el('a', { href: link('why', { port: p.get('from'), other: p.get('to') }) }, 'why one does not reach the other')) : null);
       showKey();
       redraw();
     }

@@ -120,9 +120,9 @@ async function locate(model, guid, port, signal) {
   const s = model.byGUID.get(guid);
   if (s !== undefined) return { switch: s, ...(port ? model.findPort(s, port) || {} : {}) };
   const { found } = await get('/v1/find', { text: guid }, signal);
-  const node = found.find((f) => f.node === guid);
+  const node = found.find((f) => f.node === guid) || found.find((f) => f.kind === 'port'); // which has another GUID
   if (!node) return {};
-  const host = { node: guid, desc: node.name };
+  const host = { node: node.node, desc: node.name };
   const l = (node.links || []).find((x) => x.port === port) || node.links?.[0];
   if (!l) return { host };
   const at = model.byGUID.get(l.switch);

@@ -26,12 +26,22 @@ export function partitions(main, at) {
 
   const counts = (p) => states.filter((s) => p.states?.[s]).map((s) => `${p.states[s]} ${s}`).join(', ');
 
+  // standing is the state of a partition in a word, with its rank, 0 for the worst.
+  function standing(p) {
+    if (p.held) return { rank: 0, word: 'not in force' };
+    if (p.states?.failed) return { rank: 1, word: 'failed' };
+    if (!p.ready) return { rank: 2, word: 'waits' };
+    if (p.states?.pending) return { rank: 3, word: `ready, ${p.states.pending} wait` };
+    return { rank: 4, word: 'ready' };
+  }
+
   function all(list) {
     fill(title, 'Partitions');
+    const of = list.map((p) => ({ p, ...standing(p) })).sort((a, b) => a.rank - b.rank); // those that are not well first
     fill(body, el('p', {}, command('ibsmctl partitions show'), ' ', age(Date.now())), list.length ? rows('Partitions',
-      ['name', 'P_Key', 'of', 'state', 'members', 'note'], list.map((p) => [
+      ['name', 'P_Key', 'of', 'state', 'members', 'note'], of.map(({ p, rank, word }) => [
         el('a', { href: link('partitions', {}, p.name) }, name(p.name)), p.pkey, p.origin,
-        p.held ? el('span', { class: 'badge bad' }, 'not in force') : el('span', { class: `badge ${p.states?.failed ? 'bad' : p.ready ? 'good' : 'warn'}` }, p.states?.failed ? 'failed' : p.ready ? 'ready' : 'waits'),
+        el('span', { class: `badge ${['bad', 'bad', 'warn', 'warn', 'good'][rank]}` }, word),
         counts(p), name(p.held || p.note || '')])) : el('p', {}, 'No partition is configured: every port is in the default partition.'));
   }
 

@@ -23,7 +23,7 @@ function hosts(p) {
 function item(p) {
   const places = [];
   if (p.node && p.kind !== 'mirror') places.push(el('a', { href: link('map', { sel: `${p.node}:${p.port || 0}` }) }, 'on the map'));
-  if (p.node && p.port) places.push(el('a', { href: link('why', { port: `${p.node}:${p.port}` }) }, 'why'));
+  if (p.node && p.kind !== 'mirror') places.push(el('a', { href: link('why', { port: p.port ? `${p.node}:${p.port}` : p.node }) }, 'why'));
   if (p.partition) places.push(el('a', { href: link('partitions', {}, p.partition) }, 'the partition'));
   return el('li', { class: p.hurts.replace(' ', '') },
     el('h2', {}, name(p.where), el('span', { class: 'who' }, hosts(p))),

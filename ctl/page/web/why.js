@@ -11,15 +11,19 @@ export function why(main, at) {
   const form = el('form', { class: 'bar', onsubmit: (e) => {
     e.preventDefault();
     go('why', { port: port.value.trim(), other: other.value.trim() });
-  } }, el('label', { for: 'port' }, 'Port '), port, el('label', { for: 'other' }, 'reaches '), other, el('button', {}, 'Why'));
+  } }, el('label', { for: 'port' }, 'Host or port '), port, el('label', { for: 'other' }, 'does not reach '), other, el('button', {}, 'Why'));
   const body = el('div', { 'aria-live': 'polite' });
-  main.append(el('h1', {}, 'Why'), form, body);
+  main.append(el('h1', {}, 'Why a port does not work, or does not reach another'), form,
+    el('p', { class: 'soft' }, 'A name such as host-001, host-001:1 for one of its ports, a GUID, LID or GID. Without the second one: why the port is not Active.'), body);
   let asked = null;
 
   async function update(now) {
     port.value = now.params.get('port') || '';
     other.value = now.params.get('other') || '';
-    if (!port.value) return;
+    if (!port.value) {
+      port.focus({ preventScroll: true });
+      return;
+    }
     asked?.abort();
     asked = new AbortController();
     try {
