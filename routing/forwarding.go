@@ -224,6 +224,9 @@ type Entry struct {
 	LID    int
 }
 
+// Compare orders entries by LID, then by switch.
+func (e Entry) Compare(o Entry) int { return cmp.Or(e.LID-o.LID, int(e.Switch-o.Switch)) }
+
 // FewChanges is Changes where it is cheaper to look at each entry than to follow routes: entries are those of LIDs that
 // have few others, in order of LID and switch, and follow are the LIDs that have moved or have more. known is false
 // where Changes reports false.
@@ -242,7 +245,7 @@ func (f *Forwarding) FewChanges(was *Forwarding) (entries []Entry, follow LIDSet
 		}
 	})
 	entries = slices.DeleteFunc(entries, func(e Entry) bool { return follow.Has(e.LID) })
-	slices.SortFunc(entries, func(a, b Entry) int { return cmp.Or(a.LID-b.LID, int(a.Switch-b.Switch)) })
+	slices.SortFunc(entries, Entry.Compare)
 	return slices.Compact(entries), follow, known
 }
 

@@ -27,6 +27,8 @@ type graph struct {
 	// leads to: packets go on by that port.
 	deps  []uint64
 	words int
+	// changed are the entries of all rules since an earlier report; nil where that is not known yet
+	changed *changes
 }
 
 // source is where packets start.
@@ -67,6 +69,15 @@ func newGraph(in In) *graph {
 	g.words = (g.ports + 63) / 64
 	g.deps = make([]uint64, g.sls*g.count*g.words)
 	return g
+}
+
+// follows prepares a graph for other rows, by which nothing has been followed yet; otherwise the search is the same.
+func (g *graph) follows(in In) {
+	in.Since = nil
+	g.In, g.Forwarding = in, in.Forwarding
+	g.rules[0].Forwarding, g.rules[1].Forwarding = in.Forwarding, in.Before.Forwarding
+	clear(g.deps)
+	clear(g.used)
 }
 
 // checked reports whether something can stop packets other than other packets.

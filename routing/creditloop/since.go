@@ -66,19 +66,21 @@ func (r *Report) by(g *graph) *Report {
 // number that is not higher, by the numbers of an earlier report, and more than a few entries have changed. It ends
 // early when ctx is done.
 func (g *graph) turns(ctx context.Context, since *Report) (follow routing.LIDSet, known bool) {
-	follow = make(routing.LIDSet, g.Blocks())
-	var entries []routing.Entry
-	for _, r := range g.rules {
-		some, lids, known := r.Forwarding.FewChanges(since.graph.Forwarding)
-		if !known {
+	changed := g.changed
+	if changed == nil {
+		changed = newChanges(g.rules[0].Forwarding, since)
+		if changed != nil && len(g.rules) > 1 {
+			changed = changed.or(newChanges(g.rules[1].Forwarding, since),
+				func(topo.SwitchIdx) (bool, bool) { return true, true })
+		}
+		if changed == nil {
 			return nil, false
 		}
-		entries = append(entries, some...)
-		follow.Union(lids[:min(len(lids), len(follow))]) // others are nobody's
 	}
-	slices.SortFunc(entries, func(a, b routing.Entry) int { return cmp.Compare(a.LID, b.LID) })
+	follow = make(routing.LIDSet, g.Blocks())
+	follow.Union(changed.follow[:min(len(changed.follow), len(follow))]) // others are nobody's
 	t := &turner{graph: g, since: since, seen: make([]int, len(g.Rows))}
-	for _, e := range entries {
+	for _, e := range changed.entries {
 		switch {
 		case ctx.Err() != nil:
 			return follow, true
@@ -88,6 +90,56 @@ func (g *graph) turns(ctx context.Context, since *Report) (follow routing.LIDSet
 		}
 	}
 	return follow, true
+}
+
+// changes are what routing.FewChanges found.
+type changes struct {
+	entries []routing.Entry
+	follow  routing.LIDSet
+}
+
+// newChanges are those since an earlier report of the same subnet; nil where they are not known.
+func newChanges(f *routing.Forwarding, since *Report) *changes {
+	entries, follow, known := f.FewChanges(since.graph.Forwarding)
+	if !known {
+		return nil
+	}
+	return &changes{entries, follow}
+}
+
+// or are the changes where switches follow these rules, or the others, or either. The others may be nil: then the
+// result is.
+func (c *changes) or(others *changes, which func(topo.SwitchIdx) (these, other bool)) *changes {
+	if others == nil {
+		return nil
+	}
+	out := &changes{follow: make(routing.LIDSet, max(len(c.follow), len(others.follow)))}
+	out.follow.Union(c.follow)
+	out.follow.Union(others.follow)
+	a, b := c.entries, others.entries
+	for len(a) > 0 || len(b) > 0 {
+		order := 0
+		switch {
+		case len(b) == 0:
+			order = -1
+		case len(a) == 0:
+			order = 1
+		default:
+			order = a[0].Compare(b[0])
+		}
+		var e routing.Entry
+		var these, other bool
+		if order <= 0 {
+			e, a, these = a[0], a[1:], true
+		}
+		if order >= 0 {
+			e, b, other = b[0], b[1:], true
+		}
+		if follows, followsOther := which(e.Switch); these && follows || other && followsOther {
+			out.entries = append(out.entries, e)
+		}
+	}
+	return out
 }
 
 // turner looks at changed entries, of one LID after the other.

@@ -27,7 +27,7 @@ type Transition struct {
 func Order(ctx context.Context, in In, searches int) (*Transition, error) {
 	t := &transition{in: in, stage: make([]int, len(in.Topo.Switches)), searches: searches}
 	out := &Transition{}
-	rest := t.changed()
+	rest := t.rewritten()
 	for len(rest) > 0 {
 		now, risk, err := t.next(ctx, rest)
 		if err != nil {
@@ -44,6 +44,10 @@ type transition struct {
 	in       In
 	stage    []int // by switch: of those below
 	searches int   // that are left
+	// graph is that of descents at all stages, and changed are the entries of both rules since In.Since: the new ones
+	// and those of before. So rows are compared once, however many stages are tried. They are nil before the first.
+	graph   *graph
+	changed [2]*changes
 }
 
 // Stages of switches: with the rules of before, with either, with the new ones. Switches whose rules do
@@ -54,8 +58,8 @@ const (
 	written
 )
 
-// changed are the switches whose rules change.
-func (t *transition) changed() (changed []topo.SwitchIdx) {
+// rewritten are the switches whose rules change.
+func (t *transition) rewritten() (changed []topo.SwitchIdx) {
 	for s := range t.in.Topo.Switches {
 		if !bytes.Equal(t.in.Forwarding.Rows[s], t.in.Before.Forwarding.Rows[s]) || t.remapped(topo.SwitchIdx(s)) {
 			changed = append(changed, topo.SwitchIdx(s))
@@ -149,11 +153,34 @@ func (t *transition) descents(ctx context.Context, rest, now []topo.SwitchIdx) (
 	for _, s := range now {
 		t.stage[s] = writing
 	}
-	from, since, err := newGraph(t.rules()).descents(ctx, t.in.Since)
+	from, since, err := t.staged().descents(ctx, t.in.Since)
 	for _, s := range rest {
 		t.stage[s] = later
 	}
 	return from, since != nil, err
+}
+
+// staged is the graph of descents while switches are at their stages, which differ in the rows that are followed.
+func (t *transition) staged() *graph {
+	in, since := t.rules(), t.in.Since
+	switch {
+	case since == nil || t.in.Maps != t.in.Before.Maps:
+		return newGraph(in)
+	case t.graph == nil:
+		t.graph = newGraph(in)
+		before := *t.in.Forwarding
+		before.Rows = t.in.Before.Forwarding.Rows
+		t.changed = [2]*changes{newChanges(t.in.Forwarding, since), newChanges(&before, since)}
+	default:
+		t.graph.follows(in)
+	}
+	t.graph.changed = nil
+	if is, was := t.changed[0], t.changed[1]; is != nil && was != nil {
+		t.graph.changed = is.or(was, func(s topo.SwitchIdx) (bool, bool) {
+			return t.stage[s] != later, t.stage[s] != written
+		})
+	}
+	return t.graph
 }
 
 // most is a large set of switches that can be written in any order, and the loop that excludes others. It leaves out

@@ -142,3 +142,70 @@ func TestOrderOfMaps(t *testing.T) {
 		t.Errorf("%+v, %v", tr, err)
 	}
 }
+
+// TestStages: whatever switches have been written, the graph that all stages share has each dependency of all routes
+// that the report of the new rules does not have, and rows are compared for the first of them only.
+func TestStages(t *testing.T) {
+	seeds := 20
+	if os.Getenv("IBSM_PROOF") != "" {
+		seeds = 400
+	}
+	stages, same, more := 0, 0, 0
+	for seed := range uint64(seeds) {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		spec := []string{"torus:dims=4x3,hosts=1", "mesh:dims=4x3,hosts=1", "random:switches=10,degree=4,hosts=1",
+			"fattree:k=4", "fattree:k=6"}[seed%5]
+		is, was := routed(t, spec, rng), routed(t, spec, rng)
+		if rng.IntN(2) == 0 { // few entries change
+			was = is.Changed()
+			for range 1 + rng.IntN(4) {
+				was.Spoil(rng)
+			}
+		}
+		in := In{Topo: is.Topo, LIDs: is.LIDs, Forwarding: routing.NewForwarding(is.Topo, is.LIDs, is.Tables)}
+		report, err := Find(t.Context(), in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if report.Loop != nil {
+			continue
+		}
+		in.Since = report
+		in.Before = &Rules{Forwarding: routing.NewForwarding(is.Topo, is.LIDs, was.Tables)}
+		tr := &transition{in: in, stage: make([]int, len(is.Topo.Switches))}
+		var changed [2]*changes
+		for range 6 {
+			for s := range tr.stage {
+				tr.stage[s] = rng.IntN(3)
+			}
+			g := tr.staged()
+			from, since, err := g.descents(t.Context(), report)
+			if err != nil || since == nil || changed[0] != nil && changed != tr.changed {
+				t.Fatalf("seed %d: %v, %v; compared again: %v", seed, since, err, changed != tr.changed)
+			}
+			changed = tr.changed
+			all := newGraph(tr.rules())
+			if err := all.follow(t.Context(), all.Changed(nil)); err != nil {
+				t.Fatal(err)
+			}
+			for i, word := range all.deps {
+				if word&^(g.deps[i]|report.graph.deps[i]) != 0 {
+					t.Fatalf("seed %d, %s, stages %v: dependencies are missing", seed, spec, tr.stage)
+				}
+			}
+			fresh, _, err := newGraph(tr.rules()).descents(t.Context(), report)
+			if err != nil {
+				t.Fatal(err)
+			}
+			stages++
+			if same++; !slices.Equal(from, fresh) {
+				same--
+				more += len(fresh) - len(from)
+			}
+		}
+	}
+	t.Logf("%d stages, %d with the descents of a graph of their own; the others have %d more of these", stages, same, more)
+	if stages == 0 || same*10 < stages*9 || more < 0 {
+		t.Error("some case did not happen, or the shared graph has more descents")
+	}
+}
