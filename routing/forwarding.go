@@ -50,6 +50,16 @@ func NewForwarding(t *topo.Topo, l *topo.LIDs, tables *Tables) *Forwarding {
 	return f
 }
 
+// With is how the same switches forward by other rows up to top.
+func (f *Forwarding) With(rows [][]uint8, top mad.LID) *Forwarding {
+	with := *f
+	with.Rows = make([][]uint8, len(rows))
+	for s, row := range rows {
+		with.Rows[s] = row[:min(len(row), int(top)+1)]
+	}
+	return &with
+}
+
 // Home is the switch at which packets to an end port leave the switches, and by which port: 0 for
 // the switch itself. It is None for no port, and for one at no switch.
 func Home(t *topo.Topo, p topo.PortIdx) (at topo.SwitchIdx, port uint8) {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 
 	"ibsm/mad"
 	"ibsm/routing"
@@ -118,7 +119,7 @@ func Check(ctx context.Context, workers routing.Workers, t *topo.Topo, l *topo.L
 type checker struct {
 	*routing.Forwarding
 	lids *topo.LIDs
-	part []int32 // by SwitchIdx: connected parts
+	part func() []int32 // by SwitchIdx: connected parts; found where some route does not arrive
 	// longest is, by LID, 1 + the links of its longest route, and 0 where any of its routes
 	// or entries is not good.
 	longest []uint8
@@ -129,8 +130,8 @@ type checker struct {
 }
 
 func newChecker(t *topo.Topo, l *topo.LIDs, tables *routing.Tables) *checker {
-	c := &checker{Forwarding: routing.NewForwarding(t, l, tables), lids: l, part: routing.NewGraph(t).Components(),
-		topo: t, rules: newRules(t, l, tables)}
+	c := &checker{Forwarding: routing.NewForwarding(t, l, tables), lids: l, topo: t, rules: newRules(t, l, tables)}
+	c.part = sync.OnceValue(func() []int32 { return routing.NewGraph(t).Components() })
 	c.longest = make([]uint8, c.Blocks()*routing.BlockSize)
 	c.farthest = slices.Repeat([]topo.SwitchIdx{topo.None}, len(c.longest))
 	return c
@@ -224,7 +225,7 @@ func (c *checker) judge(lid mad.LID, fates []routing.Fate, into *blockReport) {
 }
 
 func (c *checker) connected(a, b topo.SwitchIdx) bool {
-	return b != topo.None && c.part[a] == c.part[b]
+	return b != topo.None && c.part()[a] == c.part()[b]
 }
 
 func (c *checker) findUnassigned(lid mad.LID, into *blockReport) {

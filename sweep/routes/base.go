@@ -44,25 +44,39 @@ func newBase(engine string, t *topo.Topo, tables *routing.Tables) *base {
 
 // linksOf are the links between switches that can be used, in order.
 func linksOf(t *topo.Topo) []link {
-	links := make([]link, 0, len(t.Ports)/2)
-	for i := range t.Ports {
-		p := &t.Ports[i]
-		if !t.BetweenSwitches(topo.PortIdx(i)) || p.Unhealthy || t.Ports[p.Peer].Unhealthy {
-			continue
-		}
-		far := &t.Ports[p.Peer]
-		if l := (link{t.Nodes[p.Node].GUID, t.Nodes[far.Node].GUID, p.Num, far.Num}); l.from < l.to {
-			links = append(links, l)
+	links := make([]link, 0, len(t.Ports)/4)
+	eachUsable(t, func(l link) bool {
+		links = append(links, l)
+		return true
+	})
+	return links
+}
+
+// eachUsable calls do for each of them, until it returns false. Switches are in the order of their GUIDs.
+func eachUsable(t *topo.Topo, do func(l link) bool) {
+	eachLink(t, func(p, far *topo.Port) bool {
+		l := link{t.Nodes[p.Node].GUID, t.Nodes[far.Node].GUID, p.Num, far.Num}
+		return p.Unhealthy || far.Unhealthy || l.from >= l.to || do(l)
+	})
+}
+
+// eachLink calls do for both ends of each link between switches, in order of switches and ports, until it returns
+// false.
+func eachLink(t *topo.Topo, do func(p, far *topo.Port) bool) {
+	for _, n := range t.Switches {
+		node := &t.Nodes[n]
+		for p := node.First + 1; p <= node.First+topo.PortIdx(node.NumPorts); p++ {
+			if t.BetweenSwitches(p) && !do(&t.Ports[p], &t.Ports[t.Ports[p].Peer]) {
+				return
+			}
 		}
 	}
-	slices.SortFunc(links, link.compare)
-	return links
 }
 
 // tables are the tables of a base for the switches of t; nil if they are another engine's, or if t has links that the
 // base does not know, which would then not be used. b may be nil.
 func (b *base) tables(engine string, t *topo.Topo) *routing.Tables {
-	if b == nil || b.lacks(linksOf(t)) {
+	if b == nil || b.lacks(t) {
 		return nil
 	}
 	return b.rows(engine, t)
@@ -83,39 +97,36 @@ func (b *base) rows(engine string, t *topo.Topo) *routing.Tables {
 	return tables
 }
 
-// lacks reports whether a base lacks some of the links, which are in order.
-func (b *base) lacks(links []link) bool {
+// lacks reports whether a base lacks some of the links that can be used.
+func (b *base) lacks(t *topo.Topo) (lacks bool) {
 	at := 0
-	for _, l := range links {
+	eachUsable(t, func(l link) bool {
 		for at < len(b.links) && b.links[at].compare(l) < 0 {
 			at++
 		}
-		if at == len(b.links) || b.links[at] != l {
-			return true
-		}
-	}
-	return false
+		lacks = at == len(b.links) || b.links[at] != l
+		return !lacks
+	})
+	return lacks
 }
 
 // linksAdded reports whether t has a link between switches for routes that prev had not, or that could
 // not be used then.
-func linksAdded(prev, t *topo.Topo) bool {
+func linksAdded(prev, t *topo.Topo) (added bool) {
 	before := prev.Remap(t)
-	for i := range t.Ports {
-		p := &t.Ports[i]
-		if !t.BetweenSwitches(topo.PortIdx(i)) || p.Unhealthy {
-			continue
+	eachLink(t, func(p, far *topo.Port) bool {
+		if p.Unhealthy {
+			return true
 		}
 		old := before[p.Node]
-		if old == topo.None || p.Num > prev.Nodes[old].NumPorts {
-			return true
+		if added = old == topo.None || p.Num > prev.Nodes[old].NumPorts; added {
+			return false
 		}
 		before := &prev.Ports[prev.Port(old, p.Num)]
-		was, far := before.Peer, &t.Ports[p.Peer]
-		if was == topo.None || before.Unhealthy || prev.Ports[was].Num != far.Num ||
-			prev.Nodes[prev.Ports[was].Node].GUID != t.Nodes[far.Node].GUID {
-			return true
-		}
-	}
-	return false
+		was := before.Peer
+		added = was == topo.None || before.Unhealthy || prev.Ports[was].Num != far.Num ||
+			prev.Nodes[prev.Ports[was].Node].GUID != t.Nodes[far.Node].GUID
+		return !added
+	})
+	return added
 }

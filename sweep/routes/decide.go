@@ -210,7 +210,7 @@ func (a *attempt) take(r *routed) {
 	next.engine, next.members = r.engine.Name, out.Members
 	next.foreign = out.Foreign
 	out.Engine, out.Keep, out.Report, out.BeforeCut, out.Tables = r.engine.Name, r.keep, r.report, r.beforeCut, tables
-	out.Unused = r.keep == routing.KeepWorking && a.Prev != nil && linksAdded(a.Prev, t) && r.base.lacks(linksOf(t))
+	out.Unused = r.keep == routing.KeepWorking && a.Prev != nil && linksAdded(a.Prev, t) && r.base.lacks(t)
 	if out.Closing = r.closing; out.Closing == nil && r.credit.Loop != nil && r.keep == routing.KeepWorking {
 		out.Closing = a.was.closing
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"slices"
 
-	"ibsm/routing"
 	"ibsm/routing/creditloop"
 	"ibsm/sweep/plan"
 	"ibsm/topo"
@@ -87,14 +86,13 @@ func loopOf(ctx context.Context, in creditloop.In, before *creditloop.Rules) ([]
 
 // before are the rules of packets before the plan; those of in where they are the same.
 func (a *attempt) before(in *creditloop.In) *creditloop.Rules {
-	prev := *a.in.Prev
-	prev.LFT = slices.Clone(prev.LFT)
-	for s := range prev.LFT {
+	rows := slices.Clone(a.in.Prev.LFT)
+	for s := range rows {
 		if !plan.InUse(a.Topo, topo.SwitchIdx(s)) {
-			prev.LFT[s] = in.Forwarding.Rows[s] // it is written before packets pass it
+			rows[s] = in.Forwarding.Rows[s] // it is written before packets pass it
 		}
 	}
-	before := &creditloop.Rules{Forwarding: routing.NewForwarding(a.Topo, a.LIDs, &prev), SLs: a.was.sls}
+	before := &creditloop.Rules{Forwarding: in.Forwarding.With(rows, a.in.Prev.Top), SLs: a.was.sls}
 	if before.SLs.Equal(in.SLs) {
 		before.SLs = in.SLs
 	}
