@@ -25,7 +25,7 @@ func (p *placer) keep(ctx context.Context, all []destinations) error {
 	if p.ways, err = p.newWays(ctx); err != nil {
 		return err
 	}
-	p.lost = newLost(routing.RowLen(p.LIDs.Top), len(p.rows))
+	p.lost = make(lost, routing.RowLen(p.LIDs.Top))
 	k := &keeping{placer: p, all: all, lids: lidsOf(all), others: p.withoutOwner(all), index: indexOf(all),
 		hostLIDs: hostLIDs(all, p.LIDs)}
 	if k.since, err = p.newSince(ctx, all); err != nil {
@@ -167,8 +167,15 @@ type keeper struct {
 }
 
 func (k *keeper) keep(s topo.SwitchIdx) {
-	for port := range k.leads {
-		k.leads[port], k.goes[port] = k.row(k.beyond.lower, s, port), k.row(k.beyond.higher, s, port)
+	for port, to := range k.beyond[int(s)<<8:][:256] {
+		k.leads[port], k.goes[port] = -1, -1
+		switch row := int32(int(to) * k.ways.width); {
+		case to == topo.None:
+		case k.height[to] > k.height[s]:
+			k.goes[port] = row
+		default:
+			k.leads[port] = row
+		}
 	}
 	size := routing.RowLen(k.LIDs.Top)
 	first, last := rowOf(k.Base, s), rowOf(k.Prev, s)
@@ -221,7 +228,7 @@ func (k *keeper) keep(s topo.SwitchIdx) {
 			port := portOf(last, lid)
 			if r := to[port]; r < 0 || rows[r]&mask != links-1 {
 				port = routing.NoPath
-				k.lost.add(lid, k.height[s])
+				k.lost.add(lid, int(k.height[s]), len(k.rows))
 			}
 			set(lid, port)
 		}
@@ -262,40 +269,22 @@ func (k *keeper) connects(s topo.SwitchIdx, port uint8, lid mad.LID, at topo.Swi
 	return false
 }
 
-// row is where the row of the switch behind a port begins.
-func (k *keeper) row(to []topo.SwitchIdx, s topo.SwitchIdx, port int) int32 {
-	if r := to[int(s)<<8|port]; r != topo.None {
-		return int32(int(r) * k.ways.width)
-	}
-	return -1
-}
+// beyond is where the ports of switches lead to, by switch * 256 + port: to switches, None otherwise.
+type beyond []topo.SwitchIdx
 
-// beyond is where the ports of switches lead to, by switch * 256 + port: to higher ones, and to lower ones; None
-// otherwise.
-type beyond struct{ higher, lower []topo.SwitchIdx }
-
-func (p *placer) newBeyond() *beyond {
-	b := &beyond{slices.Repeat([]topo.SwitchIdx{topo.None}, len(p.load)),
-		slices.Repeat([]topo.SwitchIdx{topo.None}, len(p.load))}
-	set := func(to []topo.SwitchIdx, of [][]group) {
-		for s, groups := range of {
-			for _, g := range groups {
-				for _, port := range g.ports {
-					to[s<<8|int(port)] = g.to
-				}
-			}
+func (p *placer) newBeyond() beyond {
+	b := slices.Repeat(beyond{topo.None}, len(p.load))
+	for s := range p.rows {
+		peers, ports := p.graph.Edges(topo.SwitchIdx(s))
+		for i, port := range ports {
+			b[s<<8|int(port)] = peers[i]
 		}
 	}
-	set(b.higher, p.up)
-	set(b.lower, p.down)
 	return b
 }
 
 // next is the switch behind a port whose link can be used, None for none.
-func (b *beyond) next(s topo.SwitchIdx, port uint8) topo.SwitchIdx {
-	at := int(s)<<8 | int(port)
-	return max(b.higher[at], b.lower[at])
-}
+func (b beyond) next(s topo.SwitchIdx, port uint8) topo.SwitchIdx { return b[int(s)<<8|int(port)] }
 
 // rowOf is the row of a switch in tables, or nil if they have none.
 func rowOf(t *routing.Tables, s topo.SwitchIdx) []uint8 {

@@ -11,26 +11,31 @@ import (
 	"ibsm/topo"
 )
 
-// lost is the switches that have no port to a LID left: for each LID a bit for each switch, by its height.
-type lost struct {
-	words int // of a LID
-	bits  []uint64
-}
-
-func newLost(lids, switches int) *lost {
-	words := (switches + 63) / 64
-	return &lost{words, make([]uint64, lids*words)}
-}
+// lost is the switches that have no port to a LID left: for each LID a bit for each switch, by its height; nil where
+// all have one.
+type lost []atomic.Pointer[[]uint64]
 
 // add may be called by several goroutines.
-func (l *lost) add(lid mad.LID, height int32) {
-	atomic.OrUint64(&l.bits[int(lid)*l.words+int(height)/64], 1<<(height%64))
+func (l lost) add(lid mad.LID, height, switches int) {
+	set := l[lid].Load()
+	if set == nil {
+		set = new(make([]uint64, (switches+63)/64))
+		if !l[lid].CompareAndSwap(nil, set) {
+			set = l[lid].Load()
+		}
+	}
+	atomic.OrUint64(&(*set)[height/64], 1<<(height%64))
 }
 
-func (l *lost) of(lid mad.LID) []uint64 { return l.bits[int(lid)*l.words:][:l.words] }
+func (l lost) of(lid mad.LID) []uint64 {
+	if set := l[lid].Load(); set != nil {
+		return *set
+	}
+	return nil
+}
 
 // count is of switches.
-func (l *lost) count(lid mad.LID) (count int) {
+func (l lost) count(lid mad.LID) (count int) {
 	for _, word := range l.of(lid) {
 		count += bits.OnesCount64(word)
 	}

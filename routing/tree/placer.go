@@ -40,9 +40,9 @@ type placer struct {
 	idle  bool // several placers run side by side: near and moved are shared, and only read
 
 	// Nil where all is placed afresh:
-	beyond *beyond
+	beyond beyond
 	ways   *ways
-	lost   *lost
+	lost   lost
 	turner *turner // nil where each switch with hosts has a way to all others
 	inRows bool    // the ports of switches to the destination in hand are those of the tables, not by and next
 	batch  *batch  // nil before ports are placed by digits
