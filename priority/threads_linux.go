@@ -13,11 +13,15 @@ const niceness = 10
 // started with a lower one.
 func giveWay() {
 	runtime.LockOSThread()
-	// The system call returns 20 less the niceness. One that is forbidden leaves the program as fast, but it answers
-	// later.
-	if now, err := syscall.Getpriority(syscall.PRIO_PROCESS, 0); err == nil && 20-now < niceness {
+	if !GivesWay() { // one that is forbidden leaves the program as fast, but it answers later
 		_ = syscall.Setpriority(syscall.PRIO_PROCESS, 0, niceness)
 	}
+}
+
+// GivesWay reports whether the thread of the calling goroutine has the low priority of Compute, or a lower one.
+func GivesWay() bool {
+	now, err := syscall.Getpriority(syscall.PRIO_PROCESS, 0) // 20 less the niceness
+	return err != nil || 20-now >= niceness
 }
 
 // Yield gives this processor to a waiting thread. Workers call it between two pieces of work: a

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"ibsm/priority"
 	"ibsm/routing"
@@ -22,9 +23,14 @@ func TestParallel(t *testing.T) {
 	}{{0, n}, {routing.Workers(n), n}, {1, 1}, {routing.Workers(2 * n), n}} {
 		done := make([]atomic.Int32, 100)
 		var started atomic.Int32
+		begin := time.Now()
 		err := routing.Parallel(t.Context(), c.most, len(done), func() func(int) {
 			started.Add(1)
-			return func(i int) { done[i].Add(1) }
+			return func(i int) {
+				done[i].Add(1)
+				for int(started.Load()) < c.workers && i > 0 || time.Since(begin) < time.Millisecond {
+				}
+			}
 		})
 		if err != nil || int(started.Load()) != c.workers {
 			t.Errorf("%d workers: %d started, error %v", c.workers, started.Load(), err)
@@ -49,4 +55,25 @@ func TestParallelCancelled(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || int(done.Load()) > priority.Processors() {
 		t.Errorf("%d items done after the first, error %v", done.Load(), err)
 	}
+}
+
+// One worker does what is little, and a caller that gives way is it: no thread is made.
+func TestParallelAlone(t *testing.T) {
+	goroutines := func() int {
+		runtime.Gosched()
+		return runtime.NumGoroutine()
+	}
+	done := make(chan struct{})
+	go priority.Compute(func() {
+		defer close(done)
+		before, workers, during := goroutines(), 0, 0
+		err := routing.Parallel(t.Context(), 0, 1, func() func(int) {
+			workers++
+			return func(int) { during = goroutines() }
+		})
+		if err != nil || workers != 1 || during > before {
+			t.Errorf("%d workers, %d goroutines, before %d, error %v", workers, during, before, err)
+		}
+	})
+	<-done
 }
