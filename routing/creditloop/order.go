@@ -32,10 +32,11 @@ func (g *graph) descents(ctx context.Context, since *Report) (from []topo.Switch
 	if err := g.follow(ctx, changed); err != nil {
 		return nil, nil, err
 	}
-	for c, number := range since.number {
-		rises := true
-		g.each(c, func(to int) { rises = rises && number < since.number[to] })
-		if !rises {
+	rises, number := true, int32(0)
+	compare := func(to int) { rises = rises && number < since.number[to] }
+	for c := range since.number {
+		rises, number = true, since.number[c]
+		if g.each(c, compare); !rises {
 			from = append(from, topo.SwitchIdx(c%len(g.next)/g.ports))
 		}
 	}
@@ -101,11 +102,21 @@ func (g *graph) each(from int, do func(to int)) {
 	for class := range g.classCount(s) {
 		stream := g.stream(s, port, uint8(class))
 		for sl := range uint8(g.sls) {
-			if g.onLane(stream, sl, lane) {
+			if g.depends(stream, sl) && g.onLane(stream, sl, lane) {
 				g.eachOf(c, stream, sl, do)
 			}
 		}
 	}
+}
+
+// depends reports whether a stream's packets of an SL go on: where few routes are followed, most do not.
+func (g *graph) depends(stream int, sl uint8) bool {
+	for _, word := range g.deps[(stream*g.sls+int(sl))*g.words:][:g.words] {
+		if word != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // onLane reports whether a stream's packets of an SL are on a lane by any rules.

@@ -112,21 +112,32 @@ func (b *base) lacks(t *topo.Topo) (lacks bool) {
 
 // linksAdded reports whether t has a link between switches for routes that prev had not, or that could
 // not be used then.
-func linksAdded(prev, t *topo.Topo) (added bool) {
+func linksAdded(prev, t *topo.Topo) bool {
 	before := prev.Remap(t)
-	eachLink(t, func(p, far *topo.Port) bool {
-		if p.Unhealthy {
-			return true
+	// ports have the numbers that they had
+	alike := len(prev.Nodes) == len(t.Nodes) && len(prev.Ports) == len(t.Ports)
+	for n := 0; alike && n < len(t.Nodes); n++ {
+		alike = before[n] == topo.NodeIdx(n) && prev.Nodes[n].First == t.Nodes[n].First
+	}
+	for _, n := range t.Switches {
+		for num := 1; num <= int(t.Nodes[n].NumPorts); num++ {
+			i := t.Port(n, uint8(num))
+			p := &t.Ports[i]
+			if p.Peer == topo.None || p.Unhealthy ||
+				alike && prev.Ports[i].Peer == p.Peer && !prev.Ports[i].Unhealthy || !t.BetweenSwitches(i) {
+				continue
+			}
+			old := before[n]
+			if old == topo.None || p.Num > prev.Nodes[old].NumPorts {
+				return true
+			}
+			before, far := &prev.Ports[prev.Port(old, p.Num)], &t.Ports[p.Peer]
+			was := before.Peer
+			if was == topo.None || before.Unhealthy || prev.Ports[was].Num != far.Num ||
+				prev.Nodes[prev.Ports[was].Node].GUID != t.Nodes[far.Node].GUID {
+				return true
+			}
 		}
-		old := before[p.Node]
-		if added = old == topo.None || p.Num > prev.Nodes[old].NumPorts; added {
-			return false
-		}
-		before := &prev.Ports[prev.Port(old, p.Num)]
-		was := before.Peer
-		added = was == topo.None || before.Unhealthy || prev.Ports[was].Num != far.Num ||
-			prev.Nodes[prev.Ports[was].Node].GUID != t.Nodes[far.Node].GUID
-		return !added
-	})
-	return added
+	}
+	return false
 }
