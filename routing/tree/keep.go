@@ -166,7 +166,8 @@ type keeper struct {
 	goes  [256]int32 // likewise for ways that begin upwards
 }
 
-func (k *keeper) keep(s topo.SwitchIdx) {
+// take takes a switch in hand.
+func (k *keeper) take(s topo.SwitchIdx) {
 	for port, to := range k.beyond[int(s)<<8:][:256] {
 		k.leads[port], k.goes[port] = -1, -1
 		switch row := int32(int(to) * k.ways.width); {
@@ -177,6 +178,10 @@ func (k *keeper) keep(s topo.SwitchIdx) {
 			k.leads[port] = row
 		}
 	}
+}
+
+func (k *keeper) keep(s topo.SwitchIdx) {
+	k.take(s)
 	size := routing.RowLen(k.LIDs.Top)
 	first, last := rowOf(k.Base, s), rowOf(k.Prev, s)
 	row, own := first, false
