@@ -85,13 +85,20 @@ With --base two versions of ibsm are compared: then the other ibsm does all that
 		}
 		return b.writeJSON(*file, specs)
 	}
+	c.Args = cobra.ArbitraryArgs // they are no verbs
+	c.AddCommand(newBenchGrowth(), newBenchMemory())
 	return c
 }
 
 // options are the options of all benchmarks.
 func (b *bench) options(c *cobra.Command) {
-	c.Flags().StringVar(&b.ibsm, "ibsm", "", "ibsm program at `PATH` (default: next to ibfabric, or found in $PATH)")
+	b.ownOptions(c)
 	c.Flags().StringVar(&b.opensm, "opensm", "opensm", "opensm program at `PATH`")
+}
+
+// ownOptions are those of benchmarks without OpenSM.
+func (b *bench) ownOptions(c *cobra.Command) {
+	c.Flags().StringVar(&b.ibsm, "ibsm", "", "ibsm program at `PATH` (default: next to ibfabric, or found in $PATH)")
 	c.Flags().StringVar(&b.keep, "keep", "", "keep the managers' logs in `DIR`")
 }
 
@@ -128,21 +135,26 @@ func (b *bench) findPrograms() error {
 			b.ibsm = "ibsm"
 		}
 	}
-	other, hint := &b.opensm, "Debian's package opensm has it, or give --opensm"
-	if b.base != "" {
-		other, hint = &b.base, ""
+	type needed struct{ path, hint string }
+	programs := []needed{{b.ibsm, "build it beside ibfabric, or give --ibsm"}}
+	other := &b.opensm
+	switch {
+	case b.base != "":
+		other = &b.base
+		programs = append(programs, needed{b.base, ""})
+	case b.opensm != "":
+		programs = append(programs, needed{b.opensm, "Debian's package opensm has it, or give --opensm"},
+			needed{"ibsim-run", "Debian's package ibsim-utils has it"}, needed{"ibsim", "Debian's package ibsim-utils has it"})
 	}
-	for _, p := range []struct{ path, hint string }{
-		{b.ibsm, "build it beside ibfabric, or give --ibsm"},
-		{*other, hint},
-		{"ibsim-run", "Debian's package ibsim-utils has it"},
-		{"ibsim", "Debian's package ibsim-utils has it"},
-	} {
+	for _, p := range programs {
 		if _, err := exec.LookPath(p.path); err != nil {
 			return cli.UsageError(err.Error(), p.hint)
 		}
 	}
 	for _, path := range []*string{&b.ibsm, other} { // they run in another folder
+		if *path == "" {
+			continue
+		}
 		found, err := exec.LookPath(*path)
 		if err == nil {
 			found, err = filepath.Abs(found)

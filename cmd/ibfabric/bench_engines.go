@@ -235,7 +235,9 @@ func (b *benchEngines) route(ctx context.Context, n *net.Net, m manager) (r engi
 	}
 	err = b.await(ctx, run, m.name, &r)
 	if err == nil && m.name != openSM {
-		r.took, err = run.computing(ctx)
+		var phases map[string]float64
+		phases, err = run.phases(ctx)
+		r.took = time.Duration(phases["computing"] * float64(time.Second))
 	}
 	var used measurement
 	err = errors.Join(err, run.kill(&used))
@@ -294,21 +296,27 @@ func logTime(line string) (time.Duration, bool) {
 	return at.Sub(at.Truncate(24 * time.Hour)), err == nil
 }
 
-// computing is for how long ibsm has computed.
-func (run *process) computing(ctx context.Context) (time.Duration, error) {
+// phases is how long each phase of ibsm's sweeps has taken until now, in seconds.
+func (run *process) phases(ctx context.Context) (map[string]float64, error) {
 	c := ctl.NewClient(filepath.Join(run.dir, controlSocket))
 	defer c.Close()
 	body, err := c.Open(ctx, http.MethodGet, "/metrics", nil)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	defer body.Close()
-	const sum = `ibsm_sweep_phase_seconds_sum{phase="computing"} `
+	took := map[string]float64{}
 	for lines := bufio.NewScanner(body); lines.Scan(); {
-		if text, ok := strings.CutPrefix(lines.Text(), sum); ok {
-			seconds, err := strconv.ParseFloat(text, 64)
-			return time.Duration(seconds * float64(time.Second)), err
+		if m := phaseSum.FindStringSubmatch(lines.Text()); m != nil {
+			if took[m[1]], err = strconv.ParseFloat(m[2], 64); err != nil {
+				return nil, err
+			}
 		}
 	}
-	return 0, errors.New("the metrics of ibsm lack the computing time")
+	if len(took) == 0 {
+		return nil, errors.New("the metrics of ibsm lack the times of phases")
+	}
+	return took, nil
 }
+
+var phaseSum = regexp.MustCompile(`^ibsm_sweep_phase_seconds_sum\{phase="(\w+)"\} (\S+)$`)
