@@ -97,9 +97,9 @@ func New(in In) *Plan {
 	p.lanesOf()
 	w := &p.waves
 	p.links = p.newLinks()
-	relaxing, first, ports := p.ports()
+	announcing, relaxing, first, ports := p.ports()
 	p.stages = [stages]steps{
-		Prepare:           {list: append(p.prepare(), p.fdr10()...)},
+		Prepare:           {list: slices.Concat(p.prepare(), p.fdr10(), announcing)},
 		SwitchInfos:       {list: p.switchInfos()},
 		LaneSwitches:      {list: p.lanes.all},
 		LaneOutputs:       {list: p.lanes.outs},

@@ -149,7 +149,18 @@ func TestDifferences(t *testing.T) {
 		}, nil},
 		{"another manager's clients", func(s *subnet) {
 			s.info(hostGUID, 1).SetMasterSMLID(9)
+		}, [][]string{0: {"set 40:1"}}},
+		{"another manager's clients, while our own LID is another", func(s *subnet) {
+			s.info(hostGUID, 1).SetMasterSMLID(9)
+			s.info(selfGUID, 1).SetLID(77)
+		}, [][]string{3: {"set 10:1"}, 4: {"set 40:1"}}},
+		{"another manager's clients, one with another LID", func(s *subnet) {
+			s.info(hostGUID, 1).SetMasterSMLID(9)
+			s.info(hostGUID, 1).SetLID(77)
 		}, [][]string{4: {"set 40:1"}}},
+		{"another manager's switch", func(s *subnet) {
+			s.info(sw2GUID, 0).SetMasterSMLID(9)
+		}, [][]string{4: {"set 30:0"}}},
 		{"all clients should register", func(s *subnet) { s.in.Values.ReregisterAll = true },
 			[][]string{3: {"set 10:1"}, 4: {"set 20:0", "set 30:0", "set 40:1", "set 50:1"}}},
 		{"none is", func(s *subnet) { s.in.Values.ReregisterAll, s.in.Values.NoReregister = true, true }, nil},

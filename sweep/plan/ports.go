@@ -9,11 +9,11 @@ import (
 	"ibsm/topo"
 )
 
-// ports are the steps of all ports. Before those, in stages of their own, come relaxing, which
-// stops the checking of P_Keys, and first: our own port, which needs its LID before anything
-// is sent by LID, and switches whose M_Key changes, because requests to their other ports
-// need the new one from then on.
-func (p *Plan) ports() (relaxing, first, steps []Step) {
+// ports are the steps of all ports. Before those, in stages of their own, come announcing, by which hosts learn of a
+// new manager; relaxing, which stops the checking of P_Keys; and first: our own port, which needs its LID before
+// anything is sent by LID, and switches whose M_Key changes, because requests to their other ports need the new one
+// from then on.
+func (p *Plan) ports() (announcing, relaxing, first, steps []Step) {
 	first = p.portStep(first, p.in.Topo.Self, false)
 	for i := range p.in.Topo.Ports {
 		switch i := topo.PortIdx(i); {
@@ -22,6 +22,8 @@ func (p *Plan) ports() (relaxing, first, steps []Step) {
 			relaxing = p.portStep(relaxing, i, true)
 		case p.changesMKey(i):
 			first = p.portStep(first, i, true)
+		case p.announces(i):
+			announcing = p.portStep(announcing, i, true)
 		default:
 			steps = p.portStep(steps, i, true)
 		}
@@ -35,7 +37,22 @@ func (p *Plan) ports() (relaxing, first, steps []Step) {
 	for _, i := range p.in.Enable {
 		steps = append(steps, Step{Op: TurnOn, Port: i})
 	}
-	return relaxing, first, steps
+	return announcing, relaxing, first, steps
+}
+
+// announces reports whether a port of a host in use differs from what is wanted in the LID of the manager alone, which
+// depends on no table. Until then the host asks a manager that may not run any more.
+func (p *Plan) announces(i topo.PortIdx) bool {
+	t, own := p.in.Topo, &p.in.Topo.Ports[p.in.Topo.Self].Info
+	info, lid := &t.Ports[i].Info, p.in.LIDs.Base[t.Self]
+	if t.IsSwitchPort(i) || t.Ports[i].Num == 0 || info.PortState() != smp.PortActive || info.MasterSMLID() == lid ||
+		own.PortState() != smp.PortActive || own.LID() != lid {
+		return false
+	}
+	w := p.Wanted(i)
+	w.SetMasterSMLID(info.MasterSMLID())
+	_, more := device.PortInfo.Differs((*device.Data)(info), (*device.Data)(&w))
+	return !more
 }
 
 // changesMKey reports whether a port is the port 0 of a switch whose M_Key differs from the
