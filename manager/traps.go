@@ -16,14 +16,16 @@ import (
 
 // Pace of the sweeps that traps cause.
 const (
-	trapWindow   = 5 * time.Second       // equal traps within it belong to one series
-	unhealthyFor = 60 * time.Second      // a port is healthy again after this time without a trap
-	noisyCount   = 10                    // number of traps in a series that makes a port unhealthy
-	babbleCount  = 250                   // number that makes it a babbling port
-	maxSeries    = 4096                  // series that are remembered
-	minHoldOff   = 50 * time.Millisecond // between sweeps because of traps
-	maxHoldOff   = time.Second           // the same in a storm: it doubles after calmSweeps
-	calmSweeps   = 6                     // sweeps in a window that are no storm yet: a node that reboots
+	trapWindow   = 5 * time.Second  // equal traps within it belong to one series
+	unhealthyFor = 60 * time.Second // a port is healthy again after this time without a trap
+	noisyCount   = 10               // number of traps in a series that makes a port unhealthy
+	babbleCount  = 250              // number that makes it a babbling port
+	maxSeries    = 4096             // series that are remembered
+	// between two looks through all series in a flood of different traps, each of which takes as long as 30 traps
+	forgetInterval = time.Second
+	minHoldOff     = 50 * time.Millisecond // between sweeps because of traps
+	maxHoldOff     = time.Second           // the same in a storm: it doubles after calmSweeps
+	calmSweeps     = 6                     // sweeps in a window that are no storm yet: a node that reboots
 )
 
 // trapKey identifies a series of equal traps. Their transaction IDs may differ.
@@ -45,6 +47,8 @@ type unhealthyPort struct {
 	port  uint8
 	key   plan.Key // does not change with the LID
 	until time.Duration
+	// rerouted says that routes can avoid the link: it is not that of a host
+	rerouted bool
 }
 
 // traps is the state machine of traps: it counts and logs them. The first trap that reports a
@@ -52,7 +56,8 @@ type unhealthyPort struct {
 // so that one sweep handles many traps.
 type traps struct {
 	series    map[trapKey]*trapSeries
-	overflow  uint64 // traps beyond maxSeries, which are not counted in a series
+	forgot    time.Duration // when series that have ended were last dropped
+	overflow  uint64        // traps beyond maxSeries, which are not counted in a series
 	unhealthy []unhealthyPort
 	counts    trapCounts
 
@@ -176,7 +181,7 @@ func (t *traps) seriesOf(now time.Duration, n *smp.Notice) *trapSeries {
 	}
 	s := t.series[key]
 	if s == nil {
-		if len(t.series) >= maxSeries {
+		if len(t.series) >= maxSeries && now-t.forgot >= forgetInterval {
 			t.forgetSeries(now)
 		}
 		s = &trapSeries{}
@@ -196,6 +201,7 @@ func (t *traps) seriesOf(now time.Duration, n *smp.Notice) *trapSeries {
 
 // forgetSeries drops the series that have ended.
 func (t *traps) forgetSeries(now time.Duration) {
+	t.forgot = now
 	for k, s := range t.series {
 		if now-s.last > trapWindow {
 			delete(t.series, k)
@@ -241,9 +247,13 @@ func (t *traps) errors(now time.Duration, e *portErrors) (avoid bool) {
 	return e.count >= noisyCount
 }
 
-// avoided notes that routes avoid the link at an unhealthy port from the next sweep on.
-func (t *traps) avoided(fx *effects, e *portErrors, key plan.Key) {
-	t.unhealthy = append(t.unhealthy, unhealthyPort{e.lid, e.port, key, fx.now + unhealthyFor})
+// avoided notes an unhealthy port. From the next sweep on routes avoid its link, where they can.
+func (t *traps) avoided(fx *effects, e *portErrors, key plan.Key, rerouted bool) {
+	t.unhealthy = append(t.unhealthy, unhealthyPort{e.lid, e.port, key, fx.now + unhealthyFor, rerouted})
+	if !rerouted {
+		fx.log(warn, "port is unhealthy", "lid", e.lid, "port", e.port, "text", e.text)
+		return
+	}
 	fx.log(warn, "port is unhealthy: routes avoid its link", "lid", e.lid, "port", e.port, "text", e.text)
 	t.sweep(fx.now, linkSweep, fmt.Sprintf("port %d of LID %v is unhealthy", e.port, e.lid))
 }
@@ -266,7 +276,9 @@ func (t *traps) heal(fx *effects, use func(plan.Key)) {
 		}
 		use(p.key)
 		fx.log(info, "port is healthy again", "lid", p.lid, "port", p.port)
-		t.sweep(fx.now, linkSweep, "a port is healthy again")
+		if p.rerouted {
+			t.sweep(fx.now, linkSweep, "a port is healthy again")
+		}
 	}
 	t.unhealthy = left
 }
@@ -312,8 +324,8 @@ func (c *Core) trap(d *mad.Datagram) {
 		}
 	}
 	if c.traps.errors(c.fx.now, errors) {
-		if key, ok := c.sweeps.sweeper.Avoid(errors.lid, errors.port); ok {
-			c.traps.avoided(&c.fx, errors, key)
+		if key, rerouted, ok := c.sweeps.sweeper.Avoid(errors.lid, errors.port); ok {
+			c.traps.avoided(&c.fx, errors, key, rerouted)
 		}
 	}
 }

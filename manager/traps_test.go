@@ -154,7 +154,13 @@ func TestTrapSeries(t *testing.T) {
 	if len(m.series) != 4096 || m.overflow == 0 {
 		t.Errorf("%d series, %d traps without", len(m.series), m.overflow)
 	}
-	m.receive(newEffects(fx.now+trapWindow+1), linkChange(), nil, true)
+	for _, s := range m.series {
+		s.last -= trapWindow + 1
+	}
+	if m.receive(newEffects(fx.now+forgetInterval-1), linkChange(), nil, true); len(m.series) != 4096 {
+		t.Errorf("%d series: they are looked through more often than once in %v", len(m.series), forgetInterval)
+	}
+	m.receive(newEffects(fx.now+forgetInterval), linkChange(), nil, true)
 	if len(m.series) != 1 {
 		t.Errorf("%d series when all have ended", len(m.series))
 	}
@@ -288,7 +294,7 @@ func TestUnhealthyPort(t *testing.T) {
 			t.Fatalf("error %d: avoided %t", i+1, avoid)
 		}
 	}
-	m.avoided(fx, e, plan.Key{Node: 7, Port: 3})
+	m.avoided(fx, e, plan.Key{Node: 7, Port: 3}, true)
 	fx.now += time.Second
 	if m.errors(fx.now, e) {
 		t.Error("avoided again")

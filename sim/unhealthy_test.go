@@ -162,3 +162,18 @@ func TestUnhealthyPortsHealInTime(t *testing.T) {
 	}
 	b.mustBeWhole(m)
 }
+
+// TestUnhealthyHost: an unhealthy port of a host causes no sweep, as no route can avoid its link: neither when its
+// traps come nor when they have ended.
+func TestUnhealthyHost(t *testing.T) {
+	n := nettest.Generate(t, "fattree:k=4")
+	b := newHarness(t, n, fabric.Config{Seed: 1})
+	m := b.comeUp(minhopConfig())
+	ups := len(m.ups)
+	m.complain(host(n, 9), 10)
+	b.pass(3 * settling)
+	if m.says("port is unhealthy") != 1 || m.says("port is healthy again") != 1 || len(m.ups) > ups {
+		t.Errorf("unhealthy %d times, healthy again %d times, %d sweeps", m.says("port is unhealthy"),
+			m.says("port is healthy again"), len(m.ups)-ups)
+	}
+}

@@ -42,17 +42,18 @@ func (s *Sweeper) PortsChanged(node mad.GUID) {
 }
 
 // Avoid has routes avoid the link at a port from the next heavy sweep on, until Heal. lid is
-// the node's. ok is false if the port is unknown or already avoided.
-func (s *Sweeper) Avoid(lid mad.LID, num uint8) (key plan.Key, ok bool) {
+// the node's. rerouted is false if there is no other way than the link, to a host; ok is false if the port is unknown
+// or already avoided.
+func (s *Sweeper) Avoid(lid mad.LID, num uint8) (key plan.Key, rerouted, ok bool) {
 	p := s.port(lid, num)
 	if p == topo.None {
-		return key, false
+		return key, false, false
 	}
 	if key = s.keyOf(p); s.state.unhealthy[key] {
-		return key, false
+		return key, false, false
 	}
 	s.state.unhealthy = plus(s.state.unhealthy, key)
-	return key, true
+	return key, s.state.prev.BetweenSwitches(p), true
 }
 
 // plus is set with key.

@@ -46,7 +46,7 @@ func TestTasksBesideOwner(t *testing.T) {
 	go func() { result <- task.Run(context.Background()) }()
 	stray()
 	lid := b.state.prev.Ports[node.First].Info.LID()
-	key, ok := b.Avoid(lid, 1)
+	key, _, ok := b.Avoid(lid, 1)
 	if !ok {
 		t.Error("an unhealthy port cannot be noted while a task is out")
 	}
