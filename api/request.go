@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"ibsm/api/users"
 	"ibsm/ctl"
@@ -54,6 +55,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	rt := s.byPattern[pattern]
 	user := ""
 	if rt == nil || rt.Right != rights.Anyone {
+		set := s.accounts()
 		u, err := s.authenticate(r)
 		if err != nil {
 			if r.Context().Err() == nil {
@@ -62,6 +64,13 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		r = r.WithContext(rights.With(r.Context(), u))
+		if s.users != nil && rt != nil && !rt.Changes() {
+			ctx, end := context.WithCancel(r.Context())
+			defer end()
+			r = r.WithContext(ctx)
+			watch := time.AfterFunc(lookEvery, func() { s.watch(r, u, set, end) })
+			defer watch.Stop()
+		}
 		user = u.Name
 		s.counts.right.Add(1)
 		keep(r, user)
@@ -116,24 +125,84 @@ func (s *Server) authenticate(r *http.Request) (*rights.User, error) {
 		}
 		return s.cfg.Double, nil
 	}
+	s.refreshUsers()
+	c, err := s.credential(r)
+	if err != nil {
+		return nil, err
+	}
+	turnOf(r.Context()).leave() // a password may wait for long
+	return s.users.Authenticate(r.Context(), c)
+}
+
+// credential is what a request has to be that of a user.
+func (s *Server) credential(r *http.Request) (c users.Credential, err error) {
+	header := r.Header.Get("Authorization")
+	c.Authorization = header
+	if from, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
+		c.From = from.Addr().Unmap()
+	}
+	if c.Names, err = s.names(r); err != nil && strings.TrimSpace(header) == "" {
+		return c, err
+	}
+	if _, sent := r.Header["Authorization"]; sent && strings.TrimSpace(header) == "" && c.Names == nil {
+		return c, errNoCertificate
+	}
+	return c, nil
+}
+
+// watch ends a request that takes long, such as a stream of changes, when its credential is none any more, or its user
+// has another role. set are the users of the time when it was one.
+func (s *Server) watch(r *http.Request, u *rights.User, set *users.Set, end context.CancelFunc) {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for s.isStill(r, u, &set) {
+		select {
+		case <-r.Context().Done():
+			return
+		case <-tick.C:
+		}
+	}
+	end()
+}
+
+// isStill reports whether a request is still that of a user. set are the users by which it was one last.
+func (s *Server) isStill(r *http.Request, u *rights.User, set **users.Set) bool {
+	c, err := s.credential(r)
+	if err != nil {
+		return false
+	}
+	s.refreshUsers()
+	now := s.accounts()
+	if now == *set && (u.Until.IsZero() || time.Now().Before(u.Until)) {
+		return true
+	}
+	if _, is := now.Find(u.Name); !is {
+		return false
+	}
+	is, err := s.users.Authenticate(r.Context(), c)
+	if err == nil {
+		*set = now
+		return is.Name == u.Name && is.Role == u.Role
+	}
+	refused := (*users.Refused)(nil)
+	return !errors.As(err, &refused)
+}
+
+// accounts are the users by now; nil on a simulated fabric, where there are none.
+func (s *Server) accounts() *users.Set {
+	if s.users == nil {
+		return nil
+	}
+	return s.cfg.Users.Users()
+}
+
+// refreshUsers reads the file of users again if it has changed.
+func (s *Server) refreshUsers() {
 	if changed, err := s.cfg.Users.Refresh(); err != nil {
 		s.cfg.Logger.Error("a changed file of the API is not used", "what", "users", "reason", err)
 	} else if changed {
 		s.cfg.Logger.Info("a changed file of the API is in force", "what", "users")
 	}
-	c := users.Credential{Authorization: header}
-	if from, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
-		c.From = from.Addr().Unmap()
-	}
-	var invalid error
-	if c.Names, invalid = s.names(r); invalid != nil && strings.TrimSpace(header) == "" {
-		return nil, invalid
-	}
-	if _, sent := r.Header["Authorization"]; sent && strings.TrimSpace(header) == "" && c.Names == nil {
-		return nil, errNoCertificate
-	}
-	turnOf(r.Context()).leave() // a password may wait for long
-	return s.users.Authenticate(r.Context(), c)
 }
 
 // refuse replies that a credential is no user's.

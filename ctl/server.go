@@ -224,6 +224,7 @@ func (s *Server) Patient(h http.Handler) http.Handler {
 		p := &patient{ResponseWriter: w, server: s, control: http.NewResponseController(w)}
 		defer p.count() // of a reply that is broken off, too
 		h.ServeHTTP(p, r)
+		p.extend() // for the end of the reply
 	})
 }
 
@@ -266,11 +267,15 @@ func (p *patient) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// flush sends the buffered data.
-func (p *patient) flush() error {
+// FlushError sends the buffered data. What has been sent has no time limit any more: a stream may be quiet for long,
+// and HTTP/2 resets one whose time is over even if nothing waits.
+func (p *patient) FlushError() error {
 	p.extend()
 	err := p.control.Flush()
 	p.failed = p.failed || err != nil
+	if err == nil && p.until.IsZero() {
+		p.control.SetWriteDeadline(time.Time{})
+	}
 	return err
 }
 

@@ -78,14 +78,14 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	p := w.(*patient)
-	if p.flush() != nil { // so that the client sees that the request was accepted
+	if p.FlushError() != nil { // so that the client sees that the request was accepted
 		return nil
 	}
 	s.cfg.Events.follow(r.Context(), since, func(events []Event) error {
 		if err := send(events); err != nil {
 			return err
 		}
-		return p.flush()
+		return p.FlushError()
 	})
 	return nil
 }

@@ -2,6 +2,7 @@ package page
 
 import (
 	"bufio"
+	"context"
 	"crypto/sha256"
 	"encoding/csv"
 	"encoding/hex"
@@ -95,7 +96,13 @@ func TestFiles(t *testing.T) {
 // follow reads changes since a version, and passes them on.
 func follow(t *testing.T, s *httptest.Server, since string) <-chan *Change {
 	t.Helper()
-	req, _ := http.NewRequestWithContext(t.Context(), "GET", s.URL+"/v1/changes?since="+url.QueryEscape(since), nil)
+	return followWith(t.Context(), t, s, since)
+}
+
+// followWith is follow until a context is done.
+func followWith(ctx context.Context, t *testing.T, s *httptest.Server, since string) <-chan *Change {
+	t.Helper()
+	req, _ := http.NewRequestWithContext(ctx, "GET", s.URL+"/v1/changes?since="+url.QueryEscape(since), nil)
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil || resp.StatusCode != 200 {
 		t.Fatal(resp, err)
