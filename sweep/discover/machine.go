@@ -214,7 +214,7 @@ func New(cfg Config) *Machine {
 	if cfg.Devices == nil {
 		cfg.Devices = &device.Record{}
 	}
-	b := topo.NewBuilder()
+	b := topo.NewBuilder(cfg.Prev)
 	m := &Machine{
 		cfg: cfg, b: b, switches: map[int32]*pendingSwitch{}, limit: maxWalk,
 		reported: map[finding.Kind]int{}, claimed: map[topo.End]bool{}, unasked: map[topo.End]bool{},
