@@ -90,8 +90,10 @@ func (b *Builder) Node(n int32) *Node { return &b.nodes[n].Node }
 func (b *Builder) AddNode(info *smp.NodeInfo, route mad.Route) int32 {
 	n := int32(len(b.nodes))
 	node := &spare(&b.spareNodes, 1)[0]
-	node.Node = Node{GUID: info.NodeGUID(), Type: info.NodeType(), NumPorts: info.NumPorts(), Switch: None, Route: route,
-		Info: *info}
+	node.Node = Node{
+		GUID: info.NodeGUID(), Type: info.NodeType(), NumPorts: info.NumPorts(),
+		Switch: None, Route: route, Info: *info,
+	}
 	node.ports = spare(&b.sparePorts, int(info.NumPorts())+1)
 	for i := range node.ports {
 		node.ports[i].peer = NoEnd
