@@ -61,17 +61,58 @@ type MapTrunk struct {
 // chart is the map of a subnet with what it was made of.
 type chart struct {
 	Map
-	cables  [][]*ctl.Link        // by trunk, in the order of MapTrunk.Ports
-	squares [][]*ctl.Link        // by switch, in the order of MapSwitch.Ports
-	direct  []*ctl.Link          // between adapters
+	cables  [][]cable            // by trunk, in the order of MapTrunk.Ports
+	squares [][]cable            // by switch, in the order of MapSwitch.Ports
+	direct  []cable              // between adapters
 	absent  map[string]time.Time // nodes that have gone, by GUID
+}
+
+// cable is a link in short: there are many, and they are kept while pages are open.
+type cable struct {
+	from, to port
+	gone     bool // since the manager has started
+}
+
+// port is a port of a node, 0 for the node.
+type port struct {
+	node *device
+	num  uint8
+}
+
+// device is a node.
+type device struct{ guid, desc, kind string }
+
+// at is the port as a key.
+func (p port) at() end { return end{p.node.guid, p.num} }
+
+// end is the port as in a ctl.Link.
+func (p port) end() ctl.End {
+	return ctl.End{Node: p.node.guid, Desc: p.node.desc, Type: p.node.kind, Port: p.num}
+}
+
+// shorten are links as cables. devices are the nodes by GUID.
+func shorten(links []*ctl.Link, devices map[string]*device) []cable {
+	all := make([]cable, len(links))
+	of := func(e *ctl.End) port {
+		d := devices[e.Node]
+		if d == nil {
+			d = &device{e.Node, e.Desc, e.Type}
+			devices[e.Node] = d
+		}
+		return port{d, e.Port}
+	}
+	for i, l := range links {
+		all[i] = cable{of(&l.From), of(&l.To), l.State == ctl.Absent}
+	}
+	return all
 }
 
 // newChart makes a map of nodes and links, with those that have gone. before may be one of the same subnet earlier, of
 // which places are taken where the layout is the same, or nil.
 func newChart(nodes []*ctl.Node, links []*ctl.Link, before *chart) *chart {
 	f := shape.New(nodes, links)
-	c := &chart{Map: Map{Switches: []MapSwitch{}, Trunks: []MapTrunk{}}, direct: f.Direct,
+	devices := make(map[string]*device, len(nodes))
+	c := &chart{Map: Map{Switches: []MapSwitch{}}, direct: shorten(f.Direct, devices),
 		absent: map[string]time.Time{}}
 	for _, n := range nodes {
 		if n.Absent != nil {
@@ -113,10 +154,12 @@ func newChart(nodes []*ctl.Node, links []*ctl.Link, before *chart) *chart {
 		}
 		m.Base, _ = portsOf(f, s)
 		m.States = string(states)
-		c.Switches, c.squares = append(c.Switches, m), append(c.squares, squares)
+		c.Switches, c.squares = append(c.Switches, m), append(c.squares, shorten(squares, devices))
 	}
+	c.Trunks, c.cables = make([]MapTrunk, 0, len(f.Trunks)), make([][]cable, 0, len(f.Trunks))
 	for i := range f.Trunks {
-		t := c.trunk(&f.Trunks[i], usual[false])
+		t, cables := c.trunk(&f.Trunks[i], usual[false])
+		c.cables = append(c.cables, shorten(cables, devices))
 		c.Trunks = append(c.Trunks, t)
 		note(strconv.Itoa(t.A), strconv.Itoa(t.B))
 		for _, p := range t.Ports {
@@ -150,8 +193,8 @@ func (c *chart) place(f *shape.Fabric, before *chart) {
 
 // trunk is the cables between two switches by the port of the first one. Of two cables that were at a port one after
 // the other the present one counts.
-func (c *chart) trunk(t *shape.Trunk, usual string) MapTrunk {
-	m := MapTrunk{A: t.A, B: t.B}
+func (c *chart) trunk(t *shape.Trunk, usual string) (m MapTrunk, kept []*ctl.Link) {
+	m = MapTrunk{A: t.A, B: t.B}
 	links := slices.Clone(t.Links)
 	guid := c.Switches[t.A].GUID
 	ports := func(l *ctl.Link) (a, b int) {
@@ -166,7 +209,6 @@ func (c *chart) trunk(t *shape.Trunk, usual string) MapTrunk {
 		return cmp.Or(a-a2, b-b2)
 	})
 	states := []byte{}
-	var kept []*ctl.Link
 	for _, l := range links {
 		a, b := ports(l)
 		state := linkState(l, usual)
@@ -179,8 +221,7 @@ func (c *chart) trunk(t *shape.Trunk, usual string) MapTrunk {
 		m.Ports, states, kept = append(m.Ports, a, b), append(states, state), append(kept, l)
 	}
 	m.States = string(states)
-	c.cables = append(c.cables, kept)
-	return m
+	return m, kept
 }
 
 // nodeState is the state of a node.
@@ -280,19 +321,26 @@ func read[T any](sub ctl.Subnet, l ctl.List, filter ctl.Filter) (all []*T, err e
 	return all, nil
 }
 
-// share has links hold the texts of nodes, and not their own: the map is kept while pages are open.
-func share(nodes []*ctl.Node, links []*ctl.Link) {
+// readLinks are copies of links, which have the texts of nodes and not their own, as there are many.
+func readLinks(sub ctl.Subnet, nodes []*ctl.Node, filter ctl.Filter) (all []*ctl.Link, err error) {
 	at := make(map[string]*ctl.Node, len(nodes))
 	for _, n := range nodes {
 		at[n.GUID] = n
 	}
-	for _, l := range links {
+	found, err := sub.Rows(ctl.Links, filter)
+	if err != nil {
+		return nil, err
+	}
+	for row := range found {
+		l := *row.(*ctl.Link)
 		for _, e := range []*ctl.End{&l.From, &l.To} {
 			if n := at[e.Node]; n != nil {
 				e.Node, e.Desc, e.Type = n.GUID, n.Desc, n.Type
 			}
 		}
+		all = append(all, &l)
 	}
+	return all, nil
 }
 
 // avoid marks the links that routes avoid because the operator, or a rule about sick links, wants so.
@@ -323,11 +371,10 @@ func chartOf(sub ctl.Subnet, before *chart) (*chart, error) {
 	if err != nil {
 		return nil, err
 	}
-	links, err := read[ctl.Link](sub, ctl.Links, with)
+	links, err := readLinks(sub, nodes, with)
 	if err != nil {
 		return nil, err
 	}
-	share(nodes, links)
 	drained, err := read[ctl.Drained](sub, ctl.DrainedPorts, ctl.Filter{})
 	if err != nil {
 		return nil, err

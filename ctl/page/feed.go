@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -51,20 +52,23 @@ type feed struct {
 	counters   ctl.CounterSource
 	partitions ctl.PartitionSource
 
-	turn     chan struct{} // has a token while a goroutine uses the following
-	epoch    string        // of this process
-	version  uint64
-	read     time.Time // the last reading
-	cost     time.Duration
-	state    string
-	chart    *chart // nil while the subnet is not known
-	switches []versioned
-	trunks   []versioned
-	problems []Problem
-	found    time.Time // when problems were found
-	counted  bool      // counters are read
-	listed   uint64    // version of problems
-	numbered []Problem // of which listed is the version
+	turn          chan struct{} // has a token while a goroutine uses the following
+	epoch         string        // of this process
+	version       uint64
+	read          time.Time // the last reading
+	cost          time.Duration
+	state         string
+	chart         *chart // nil while the subnet is not known
+	text          []byte // the map as it is sent, which all pages share; nil until one asks for it
+	switches      []versioned
+	trunks        []versioned
+	problems      []Problem
+	kinds         []ProblemKind
+	found         time.Time // when problems were found
+	counted       bool      // counters are read
+	listed        uint64    // version of problems
+	numbered      []Problem // of which, with numberedKinds, listed is the version
+	numberedKinds []ProblemKind
 }
 
 func newFeed(source ctl.Source, counters ctl.CounterSource, partitions ctl.PartitionSource) *feed {
@@ -147,12 +151,12 @@ func (f *feed) take(next *chart, changed bool) {
 		update(&f.switches, len(next.Switches), func(i int) string { return next.Switches[i].States }, same)
 		update(&f.trunks, len(next.Trunks), func(i int) string { return next.Trunks[i].States }, same)
 	}
-	if !slices.Equal(f.numbered, f.problems) {
-		f.numbered, f.listed, changed = f.problems, version, true
+	if !slices.Equal(f.numbered, f.problems) || !slices.Equal(f.numberedKinds, f.kinds) {
+		f.numbered, f.numberedKinds, f.listed, changed = f.problems, f.kinds, version, true
 	}
 	f.chart = next
 	if changed {
-		f.version = version
+		f.version, f.text = version, nil
 	}
 }
 
@@ -177,7 +181,8 @@ func (f *feed) judge(status *ctl.Status, sub ctl.Subnet, c *chart) {
 		}
 		in.partitions = f.partitionsOf(reader)
 	}
-	f.problems, f.found = problemsOf(in), time.Now()
+	f.problems, f.kinds = problemsOf(in)
+	f.found = time.Now()
 	f.counted = in.sick != nil && in.sick.Age >= 0
 }
 
@@ -208,8 +213,8 @@ func (f *feed) since(version string) (*Change, error) {
 		return nil, err
 	}
 	c := &Change{Version: f.at(), Time: f.read.UTC(), State: f.state, Problems: f.listed, Counts: map[string]int{}}
-	for i := range f.problems {
-		c.Counts[f.problems[i].Hurts.String()]++
+	for i := range f.kinds {
+		c.Counts[f.kinds[i].Hurts.String()] += f.kinds[i].Count
 	}
 	if f.chart != nil {
 		c.Layout, c.Generation = f.chart.Layout, f.chart.Generation
@@ -241,10 +246,29 @@ func (f *feed) since(version string) (*Change, error) {
 	return c, nil
 }
 
+// mapText is the map as it is sent.
+func (f *feed) mapText() ([]byte, error) {
+	f.turn <- struct{}{}
+	defer func() { <-f.turn }()
+	c, err := f.mapNow()
+	if err != nil {
+		return nil, err
+	}
+	if f.text == nil {
+		f.text, err = json.Marshal(&c.Map)
+	}
+	return f.text, err
+}
+
 // mapOf is the chart in force, with its version.
 func (f *feed) mapOf() (*chart, error) {
 	f.turn <- struct{}{}
 	defer func() { <-f.turn }()
+	return f.mapNow()
+}
+
+// mapNow is mapOf for who has the turn.
+func (f *feed) mapNow() (*chart, error) {
 	if err := f.refresh(leastGap); err != nil {
 		return nil, err
 	}
@@ -258,9 +282,11 @@ func (f *feed) mapOf() (*chart, error) {
 
 // Problems are the problems of a subnet.
 type Problems struct {
-	Time     time.Time `json:"time"` // when they were looked for
-	State    string    `json:"state"`
-	Problems []Problem `json:"problems"`
+	Time  time.Time `json:"time"` // when they were looked for
+	State string    `json:"state"`
+	// Problems are the first of each kind, Kinds how many there are.
+	Problems []Problem     `json:"problems"`
+	Kinds    []ProblemKind `json:"kinds"`
 	// Sweep is when the last heavy sweep of this master has ended, Known whether it knows the subnet at all.
 	Sweep time.Time `json:"sweep,omitzero"`
 	Known bool      `json:"known"`
@@ -275,8 +301,8 @@ func (f *feed) list() (*Problems, error) {
 	if err := f.refresh(leastGap); err != nil {
 		return nil, err
 	}
-	p := &Problems{Time: f.found.UTC(), State: f.state, Problems: f.problems, Known: f.chart != nil,
-		Counters: f.counted}
+	p := &Problems{Time: f.found.UTC(), State: f.state, Problems: f.problems, Kinds: f.kinds,
+		Known: f.chart != nil, Counters: f.counted}
 	if st := f.source.Status(); st.Sweep != nil {
 		p.Sweep = st.Sweep.Ended.UTC()
 	}

@@ -115,12 +115,12 @@ func (c *chart) addLinks(all []Found) {
 	}
 	for _, squares := range c.squares {
 		for _, l := range squares {
-			own, far := l.From, l.To
-			if own.Type == "switch" {
+			own, far := l.from, l.to
+			if own.node.kind == "switch" {
 				own, far = far, own
 			}
-			for _, f := range at[own.Node] {
-				f.Links = append(f.Links, FoundLink{own.Port, far.Node, far.Port})
+			for _, f := range at[own.node.guid] {
+				f.Links = append(f.Links, FoundLink{own.num, far.node.guid, far.num})
 			}
 		}
 	}

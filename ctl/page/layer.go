@@ -46,12 +46,12 @@ func (p *Page) layer(r *http.Request) (any, error) {
 }
 
 // layer makes a layer of a number for each link; ok is false where it is not known.
-func (c *chart) layer(of func(*ctl.Link) (float64, bool)) *Layer {
+func (c *chart) layer(of func(from, to end) (float64, bool)) *Layer {
 	l := &Layer{Layout: c.Layout, Trunks: make([][]float64, len(c.cables)), Hosts: make([][]float64, len(c.squares))}
-	fill := func(links []*ctl.Link) []float64 {
+	fill := func(links []cable) []float64 {
 		all := make([]float64, len(links))
 		for i, link := range links {
-			n, ok := of(link)
+			n, ok := of(link.from.at(), link.to.at())
 			if !ok {
 				n = -1
 			}
@@ -71,9 +71,9 @@ func (c *chart) layer(of func(*ctl.Link) (float64, bool)) *Layer {
 // load is the traffic of links where counters are read, and the number of routes over them where they are not.
 func (p *Page) load(ctx context.Context, c *chart) (*Layer, error) {
 	if counted, err := p.counted(ctx); err == nil {
-		l := c.layer(func(l *ctl.Link) (float64, bool) {
-			n, ok := counted.utilization[end{l.From.Node, l.From.Port}]
-			m, also := counted.utilization[end{l.To.Node, l.To.Port}]
+		l := c.layer(func(from, to end) (float64, bool) {
+			n, ok := counted.utilization[from]
+			m, also := counted.utilization[to]
 			return max(n, m), ok || also
 		})
 		l.Unit, l.Age = "share", counted.age
@@ -94,8 +94,8 @@ func (p *Page) load(ctx context.Context, c *chart) (*Layer, error) {
 			routes[end{link.From.Node, link.From.Port}] = float64(max(link.Routes.In, link.Routes.Out))
 		}
 	}
-	l := c.layer(func(l *ctl.Link) (float64, bool) {
-		n, ok := routes[end{l.From.Node, l.From.Port}]
+	l := c.layer(func(from, to end) (float64, bool) {
+		n, ok := routes[from]
 		return n, ok
 	})
 	l.Unit = "routes"
@@ -109,9 +109,9 @@ func (p *Page) errors(ctx context.Context, c *chart) (*Layer, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := c.layer(func(l *ctl.Link) (float64, bool) {
-		n, ok := counted.errors[end{l.From.Node, l.From.Port}]
-		m, also := counted.errors[end{l.To.Node, l.To.Port}]
+	l := c.layer(func(from, to end) (float64, bool) {
+		n, ok := counted.errors[from]
+		m, also := counted.errors[to]
 		return n + m, ok || also
 	})
 	l.Unit, l.Age, l.Text = "errors", counted.age, "errors at both ends of the link, since their totals began"
@@ -189,8 +189,8 @@ func (p *Page) span(r *http.Request, c *chart) (*Layer, error) {
 			ports[end{port.Node, port.Num}] = n
 		}
 	}
-	l := c.layer(func(l *ctl.Link) (float64, bool) {
-		return max(ports[end{l.From.Node, l.From.Port}], ports[end{l.To.Node, l.To.Port}]), true
+	l := c.layer(func(from, to end) (float64, bool) {
+		return max(ports[from], ports[to]), true
 	})
 	l.spread(c)
 	l.Unit, l.Text = "members", "members of partition "+name

@@ -67,15 +67,15 @@ func (p *Page) Routes() []ctl.Route {
 		{Method: "GET", Path: "/page/{file...}", Right: rights.ReadOwn, Does: "returns a file of the page",
 			Reply: ctl.Content{Type: "text/javascript; charset=utf-8"}, Handle: p.file},
 		{Method: "GET", Path: "/v1/problems", Right: rights.Read, Does: "lists what is wrong, by whom it hurts",
-			Reply: value(Problems{}), Handle: answer(func(*http.Request) (any, error) { return p.feed.list() })},
+			Reply: value(Problems{}), Handle: answer(p.problems)},
 		{Method: "GET", Path: "/v1/map", Right: rights.Read, Does: "returns the map of the subnet",
-			Reply: value(Map{}), Handle: answer(func(*http.Request) (any, error) {
-				c, err := p.feed.mapOf()
-				if err != nil {
-					return nil, err
+			Reply: value(Map{}), Handle: func(w http.ResponseWriter, _ *http.Request) error {
+				text, err := p.feed.mapText()
+				if err == nil {
+					send(w, jsonType, text)
 				}
-				return &c.Map, nil
-			})},
+				return err
+			}},
 		{Method: "GET", Path: "/v1/map/{layer}", Right: rights.Read,
 			Does:   "returns what the map shows of links beside their states: load, errors, or members of a partition",
 			Params: []ctl.Param{{Name: "partition", Text: "its name, for the layer partition"}},
@@ -99,6 +99,23 @@ func (p *Page) Routes() []ctl.Route {
 // errUnknown is that of a manager that does not know the subnet.
 var errUnknown = fmt.Errorf("%w: the subnet is not known: only a master that has completed a sweep knows it",
 	ctl.ErrNotNow)
+
+// mostListed bounds the problems of a kind in a reply.
+const mostListed = 200
+
+// problems answers with the first problems of each kind.
+func (p *Page) problems(*http.Request) (any, error) {
+	list, err := p.feed.list()
+	if err != nil {
+		return nil, err
+	}
+	seen := map[kindOf]int{}
+	list.Problems = slices.DeleteFunc(slices.Clone(list.Problems), func(p Problem) bool {
+		seen[kindOf{p.Hurts, p.Kind}]++
+		return seen[kindOf{p.Hurts, p.Kind}] > mostListed
+	})
+	return list, nil
+}
 
 // answer is a handler that replies with a value.
 func answer(of func(*http.Request) (any, error)) func(http.ResponseWriter, *http.Request) error {

@@ -66,16 +66,35 @@ type facts struct {
 type finder struct {
 	*facts
 	hosts  map[string]int       // squares of hosts by GUID of the switch
-	links  map[end]*ctl.Link    // those that are known, also of the past
+	links  map[end]*link        // those that are known, also of the past
 	absent map[string]time.Time // nodes that have gone
 	ofNode map[[2]string]int    // the problem of a node that is the reason of links, and one more, by GUID and text
 	all    []Problem
+	kinds  map[kindOf]*ProblemKind
 }
 
-// problemsOf finds problems, sorted by whom they hurt.
-func problemsOf(in *facts) []Problem {
-	f := &finder{facts: in, hosts: map[string]int{}, links: map[end]*ctl.Link{}, ofNode: map[[2]string]int{},
-		all: []Problem{}}
+// kindOf is what problems of a kind have in common.
+type kindOf struct {
+	hurts Hurts
+	kind  string
+}
+
+// ProblemKind is how many problems of a kind there are.
+type ProblemKind struct {
+	Hurts Hurts  `json:"hurts"`
+	Kind  string `json:"kind"`
+	Count int    `json:"count"`
+	Hosts int    `json:"hosts"` // that they hurt
+}
+
+// mostOfKind bounds the problems of a kind that are kept; more are counted. A subnet in which nothing works has as many
+// as ports.
+const mostOfKind = 1000
+
+// problemsOf finds problems, and how many of each kind there are, sorted by whom they hurt.
+func problemsOf(in *facts) ([]Problem, []ProblemKind) {
+	f := &finder{facts: in, hosts: map[string]int{}, links: map[end]*link{}, ofNode: map[[2]string]int{},
+		all: []Problem{}, kinds: map[kindOf]*ProblemKind{}}
 	if in.chart != nil {
 		f.index()
 	}
@@ -90,38 +109,75 @@ func problemsOf(in *facts) []Problem {
 		return cmp.Or(int(a.Hurts-b.Hurts), b.Hosts-a.Hosts, shape.Natural(a.Where, b.Where),
 			cmp.Compare(a.Text, b.Text))
 	})
-	return f.all
+	kinds := make([]ProblemKind, 0, len(f.kinds))
+	for _, k := range f.kinds {
+		if k.Count > 0 {
+			kinds = append(kinds, *k)
+		}
+	}
+	slices.SortFunc(kinds, func(a, b ProblemKind) int {
+		return cmp.Or(int(a.Hurts-b.Hurts), b.Hosts-a.Hosts, cmp.Compare(a.Kind, b.Kind))
+	})
+	return f.all, kinds
 }
 
-// index finds links by their ends: the present one where a port had several.
+// index finds the links of diagnosed ports: the present one where a port had several.
 func (f *finder) index() {
 	for s, squares := range f.chart.squares {
 		f.hosts[f.chart.Switches[s].GUID] = len(squares)
-		for _, l := range squares {
-			f.link(l)
-		}
-	}
-	for _, cables := range f.chart.cables {
-		for _, l := range cables {
-			f.link(l)
-		}
-	}
-	for _, l := range f.chart.direct {
-		f.link(l)
 	}
 	f.absent = f.chart.absent
-}
-
-func (f *finder) link(l *ctl.Link) {
-	for _, e := range []ctl.End{l.From, l.To} {
-		at := end{e.Node, e.Port}
-		if before := f.links[at]; before == nil || before.State == ctl.Absent {
-			f.links[at] = l
+	wanted := make(map[end]bool, len(f.diagnoses))
+	for _, d := range f.diagnoses {
+		wanted[end{d.Port.Node, d.Port.Port}] = true
+	}
+	if len(wanted) == 0 {
+		return
+	}
+	for _, all := range slices.Concat(f.chart.squares, f.chart.cables, [][]cable{f.chart.direct}) {
+		for i := range all {
+			c := &all[i]
+			ends := [2]end{c.from.at(), c.to.at()}
+			if !wanted[ends[0]] && !wanted[ends[1]] {
+				continue
+			}
+			l := &link{from: c.from.end(), to: c.to.end(), gone: c.gone}
+			for _, at := range ends {
+				if before := f.links[at]; before == nil || before.gone {
+					f.links[at] = l
+				}
+			}
 		}
 	}
 }
 
-func (f *finder) add(p Problem) { f.all = append(f.all, p) }
+// link is a cable of a diagnosed port.
+type link struct {
+	from, to ctl.End
+	gone     bool // since the manager has started
+}
+
+// add adds a problem, and returns how many there are then; -1 if it is counted alone.
+func (f *finder) add(p Problem) int {
+	k := f.kindOf(&p)
+	k.Count++
+	k.Hosts += p.Hosts
+	if k.Count > mostOfKind {
+		return -1
+	}
+	f.all = append(f.all, p)
+	return len(f.all)
+}
+
+func (f *finder) kindOf(p *Problem) *ProblemKind {
+	key := kindOf{p.Hurts, p.Kind}
+	k := f.kinds[key]
+	if k == nil {
+		k = &ProblemKind{Hurts: p.Hurts, Kind: p.Kind}
+		f.kinds[key] = k
+	}
+	return k
+}
 
 // fromStatus finds what concerns the manager or the whole subnet.
 func (f *finder) fromStatus() {
@@ -197,7 +253,7 @@ func (f *finder) fromDiagnoses() {
 		return
 	}
 	unplugged := 0
-	done := map[*ctl.Link]int{} // the problem of a link, and one more
+	done := map[*link]int{} // what add returned for a link
 	for _, d := range f.diagnoses {
 		if len(d.Reasons) == 0 {
 			continue
@@ -215,21 +271,21 @@ func (f *finder) fromDiagnoses() {
 		}
 		p.Hurts, p.Hosts = f.hurts(d, link)
 		if link != nil && d.Port.Port > 0 {
-			p.Where = whereAt(link.From) + " to " + whereAt(link.To)
+			p.Where = whereAt(link.from) + " to " + whereAt(link.to)
 		}
 		if link == nil || d.Works {
 			f.add(p)
 			continue
 		}
-		far := f.absent[link.From.Node]
-		if at := f.absent[link.To.Node]; far.IsZero() {
+		far := f.absent[link.from.Node]
+		if at := f.absent[link.to.Node]; far.IsZero() {
 			far = at
 		}
 		if !far.IsZero() && p.Since.IsZero() {
 			continue // the node that has gone is a problem of its own
 		}
-		if i := done[link]; i > 0 {
-			if f.all[i-1].Kind != p.Kind {
+		if i := done[link]; i != 0 {
+			if i > 0 && f.all[i-1].Kind != p.Kind {
 				f.all[i-1].Text += "; " + whereAt(d.Port) + ": " + p.Text
 			}
 			continue
@@ -243,35 +299,41 @@ func (f *finder) fromDiagnoses() {
 	}
 }
 
-// addOf adds the problem of a link, and returns how many there are then. Where the reason is a node, and one of its
+// addOf adds the problem of a link, and returns as add does. Where the reason is a node, and one of its
 // other links has it already, that becomes the problem of the node and of all these links.
-func (f *finder) addOf(p Problem, l *ctl.Link) int {
-	cause := &l.From
+func (f *finder) addOf(p Problem, l *link) int {
+	cause := &l.from
 	if !strings.HasPrefix(p.Text, strconv.Quote(cause.Desc)+": ") {
-		cause = &l.To
+		cause = &l.to
 	}
 	if strings.HasPrefix(p.Text, strconv.Quote(cause.Desc)+": ") {
 		key := [2]string{cause.Node, p.Text}
 		if i := f.ofNode[key]; i > 0 {
 			is := &f.all[i-1]
+			was := f.kindOf(is)
+			was.Count--
+			was.Hosts -= is.Hosts
 			is.Where, is.Node, is.Port = strings.TrimSpace(cause.Desc), cause.Node, 0
 			is.Shown = "ibsmctl why " + cause.Node
 			is.Hurts, is.Hosts = min(is.Hurts, p.Hurts), is.Hosts+p.Hosts
+			now := f.kindOf(is)
+			now.Count++
+			now.Hosts += is.Hosts
 			return i
 		}
-		f.ofNode[key] = len(f.all) + 1
+		f.ofNode[key] = f.add(p)
+		return f.ofNode[key]
 	}
-	f.add(p)
-	return len(f.all)
+	return f.add(p)
 }
 
 // hurts is whom a port that does not work hurts.
-func (f *finder) hurts(d *ctl.Diagnosis, link *ctl.Link) (Hurts, int) {
+func (f *finder) hurts(d *ctl.Diagnosis, link *link) (Hurts, int) {
 	isSwitch := func(e *ctl.End) bool { return e.Type == "switch" }
 	switch gone := !f.absent[d.Port.Node].IsZero(); {
 	case d.Works && !isSwitch(&d.Port):
 		return Slowed, 1
-	case d.Works && link != nil && isSwitch(&link.From) != isSwitch(&link.To):
+	case d.Works && link != nil && isSwitch(&link.from) != isSwitch(&link.to):
 		return Slowed, 1
 	case d.Works:
 		return Spare, 0
@@ -279,7 +341,7 @@ func (f *finder) hurts(d *ctl.Diagnosis, link *ctl.Link) (Hurts, int) {
 		return CutOff, 1
 	case (gone || d.Port.Port == 0) && f.hosts[d.Port.Node] > 0:
 		return CutOff, f.hosts[d.Port.Node]
-	case link != nil && isSwitch(&link.From) != isSwitch(&link.To):
+	case link != nil && isSwitch(&link.from) != isSwitch(&link.to):
 		return CutOff, 1
 	}
 	return Spare, 0

@@ -17,12 +17,31 @@ func problemsOfFabric(t *testing.T, change func(in *facts, nodes []*ctl.Node, li
 		State: "MASTER"}, {GUID: "0x2", State: "STANDBY", Mirrors: true, NextMaster: true}}}}
 	change(in, nodes, links)
 	in.chart = newChart(nodes, links, nil)
-	return problemsOf(in)
+	all, _ := problemsOf(in)
+	return all
 }
 
 // noSignal is the diagnosis of a port that is Down.
 func noSignal(e ctl.End) *ctl.Diagnosis {
 	return &ctl.Diagnosis{Port: e, State: "Down", Reasons: []ctl.Reason{{Kind: "no signal", Text: "no cable", Do: "plug it in"}}}
+}
+
+// TestManyProblems: of a kind no more than so many are kept, and all are counted.
+func TestManyProblems(t *testing.T) {
+	nodes, links := ctltest.Rows(t, "fattree:k=18")
+	in := &facts{status: &ctl.Status{State: "MASTER", Sweep: &ctl.SweepStatus{Up: true}, SMs: []ctl.SM{{GUID: "0x1"}}}}
+	cables := 0
+	for _, l := range links {
+		if l.From.Type == "switch" && l.To.Type == "switch" {
+			cables++
+			in.diagnoses = append(in.diagnoses, noSignal(l.From), noSignal(l.To))
+		}
+	}
+	in.chart = newChart(nodes, links, nil)
+	all, kinds := problemsOf(in)
+	if cables < 2*mostOfKind || len(all) > mostOfKind+5 || kinds[0] != (ProblemKind{Spare, "no signal", cables, 0}) {
+		t.Errorf("%d cables: %d problems, %+v", cables, len(all), kinds)
+	}
 }
 
 // TestNothingWrong: a subnet without problems has none.

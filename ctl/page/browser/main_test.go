@@ -99,7 +99,7 @@ func (s *subnet) manager(fabric, host string, options ...string) string {
 	s.Helper()
 	dir := s.TempDir()
 	sock := filepath.Join(dir, "sock")
-	env := []string{"IBSIM_SOCKNAME=" + fabric}
+	env := []string{"IBSIM_SOCKNAME=" + fabric, "OSM_TMP_DIR=" + dir}
 	if host != "" {
 		env = append(env, "SIM_HOST="+host)
 	}

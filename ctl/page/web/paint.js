@@ -59,20 +59,21 @@ export function paint(ctx, scene, p, w, h) {
       const style = boxStyle(kind, p);
       if (style.fill) {
         ctx.fillStyle = style.fill;
-        for (const b of list) ctx.fillRect(b[0], b[1], b[2], b[3]);
+        for (let i = 0; i < list.length; i += 4) ctx.fillRect(list[i], list[i + 1], list[i + 2], list[i + 3]);
       }
       if (!style.stroke) continue;
       ctx.strokeStyle = style.stroke;
       ctx.lineWidth = style.width;
       ctx.setLineDash([]);
       ctx.beginPath();
-      for (const b of list) {
-        ctx.rect(b[0], b[1], b[2], b[3]);
+      for (let i = 0; i < list.length; i += 4) {
+        const [x, y, w, h] = [list[i], list[i + 1], list[i + 2], list[i + 3]];
+        ctx.rect(x, y, w, h);
         if (style.cross) {
-          ctx.moveTo(b[0], b[1]);
-          ctx.lineTo(b[0] + b[2], b[1] + b[3]);
-          ctx.moveTo(b[0] + b[2], b[1]);
-          ctx.lineTo(b[0], b[1] + b[3]);
+          ctx.moveTo(x, y);
+          ctx.lineTo(x + w, y + h);
+          ctx.moveTo(x + w, y);
+          ctx.lineTo(x, y + h);
         }
       }
       ctx.stroke();
@@ -82,13 +83,13 @@ export function paint(ctx, scene, p, w, h) {
     for (const [kind, list] of all.sort(byOrder)) {
       const style = lineStyle(kind, p);
       ctx.strokeStyle = style.stroke;
-      ctx.lineWidth = list.length > 500 ? style.width * 0.6 : style.width;
+      ctx.lineWidth = list.length > 6 * 500 ? style.width * 0.6 : style.width;
       ctx.setLineDash(style.dash);
       ctx.beginPath();
-      for (const l of list) {
-        ctx.moveTo(l[0], l[1]);
-        if (Number.isNaN(l[4])) ctx.lineTo(l[2], l[3]);
-        else ctx.quadraticCurveTo(l[4], l[5], l[2], l[3]);
+      for (let i = 0; i < list.length; i += 6) {
+        ctx.moveTo(list[i], list[i + 1]);
+        if (Number.isNaN(list[i + 4])) ctx.lineTo(list[i + 2], list[i + 3]);
+        else ctx.quadraticCurveTo(list[i + 4], list[i + 5], list[i + 2], list[i + 3]);
       }
       ctx.stroke();
     }
@@ -100,15 +101,18 @@ export function paint(ctx, scene, p, w, h) {
   draw(boxes.filter((b) => b[0] !== 'block' && !isRing(b)));
   draw(boxes.filter(isRing));
   ctx.textBaseline = 'middle';
+  const is = { font: '', align: '', fill: '' }; // to set a font takes long
   for (const [text, x, y, size, align, kind] of scene.texts) {
-    ctx.font = `${kind === 'bad' ? '600 ' : ''}${size}px system-ui, "DejaVu Sans", sans-serif`;
-    ctx.textAlign = align;
+    const font = `${kind === 'bad' ? '600 ' : ''}${size}px system-ui, "DejaVu Sans", sans-serif`;
+    if (is.font !== font) ctx.font = is.font = font;
+    if (is.align !== align) ctx.textAlign = is.align = align;
     if (kind === 'count' || kind === 'bad') {
       const w = text.length * size * 0.6 + 6;
-      ctx.fillStyle = kind === 'bad' ? p.badBack : p.back;
+      ctx.fillStyle = is.fill = kind === 'bad' ? p.badBack : p.back;
       ctx.fillRect(x - w / 2, y - size * 0.65, w, size * 1.3);
     }
-    ctx.fillStyle = kind === 'bad' ? p.bad : p.text;
+    const fill = kind === 'bad' ? p.bad : p.text;
+    if (is.fill !== fill) ctx.fillStyle = is.fill = fill;
     ctx.fillText(clean(text), x, y);
   }
 }
@@ -125,16 +129,21 @@ export function svg(scene, p, w, h, title) {
     for (const [kind, list] of all) {
       const s = boxStyle(kind, p);
       out.push(`<g fill="${s.fill || 'none'}"${s.stroke ? ` stroke="${s.stroke}" stroke-width="${s.width}"` : ''}>`);
-      for (const b of list) {
-        out.push(`<rect x="${n(b[0])}" y="${n(b[1])}" width="${n(b[2])}" height="${n(b[3])}"/>`);
-        if (s.cross) out.push(`<path d="M${n(b[0])} ${n(b[1])}l${n(b[2])} ${n(b[3])}m0-${n(b[3])}l-${n(b[2])} ${n(b[3])}"/>`);
+      for (let i = 0; i < list.length; i += 4) {
+        const [x, y, w, h] = list.slice(i, i + 4).map(n);
+        out.push(`<rect x="${x}" y="${y}" width="${w}" height="${h}"/>`);
+        if (s.cross) out.push(`<path d="M${x} ${y}l${w} ${h}m0-${h}l-${w} ${h}"/>`);
       }
       out.push('</g>');
     }
   };
   const lines = (all) => all.sort(byOrder).forEach(([kind, list]) => {
     const s = lineStyle(kind, p);
-    const d = list.map((l) => `M${n(l[0])} ${n(l[1])}` + (Number.isNaN(l[4]) ? `L${n(l[2])} ${n(l[3])}` : `Q${n(l[4])} ${n(l[5])} ${n(l[2])} ${n(l[3])}`)).join('');
+    let d = '';
+    for (let i = 0; i < list.length; i += 6) {
+      const [x1, y1, x2, y2, cx, cy] = list.slice(i, i + 6).map(n);
+      d += `M${x1} ${y1}` + (Number.isNaN(cx) ? `L${x2} ${y2}` : `Q${cx} ${cy} ${x2} ${y2}`);
+    }
     out.push(`<path fill="none" stroke="${s.stroke}" stroke-width="${s.width}"${s.dash.length ? ` stroke-dasharray="${s.dash.join(' ')}"` : ''} d="${d}"/>`);
   });
   lines([...scene.lines].filter(isFar));

@@ -36,7 +36,7 @@ const most = 200;
 const alone = 12; // of a kind that are shown one by one
 
 // grouped are the items, with many of a kind behind one.
-function grouped(shown, all) {
+function grouped(shown, counts) {
   const kinds = new Map();
   for (const p of shown) {
     const key = `${p.hurts}/${p.kind}`;
@@ -45,12 +45,11 @@ function grouped(shown, all) {
   }
   return [...kinds.values()].flatMap((of) => {
     if (of.length <= alone) return of.map(item);
-    const same = all.filter((p) => p.hurts === of[0].hurts && p.kind === of[0].kind);
-    const hurt = same.reduce((n, p) => n + p.hosts, 0);
-    return [el('li', { class: of[0].hurts.replace(' ', '') }, el('h2', {}, `${same.length} times: ${of[0].kind}`,
-      el('span', { class: 'who' }, hurt ? `${hurt} hosts ${of[0].hurts}` : who[of[0].hurts])),
+    const same = counts.find((k) => k.hurts === of[0].hurts && k.kind === of[0].kind);
+    return [el('li', { class: of[0].hurts.replace(' ', '') }, el('h2', {}, `${same.count} times: ${of[0].kind}`,
+      el('span', { class: 'who' }, same.hosts ? `${same.hosts} hosts ${of[0].hurts}` : who[of[0].hurts])),
     el('p', {}, 'The first: ', name(of[0].where), ': ', name(of[0].text)), of[0].do ? el('p', { class: 'do' }, name(of[0].do)) : null,
-    el('details', {}, el('summary', {}, of.length < same.length ? `the first ${of.length}` : 'all'), el('ul', { class: 'problems' }, of.map(item))),
+    el('details', {}, el('summary', {}, of.length < same.count ? `the first ${of.length}` : 'all'), el('ul', { class: 'problems' }, of.map(item))),
     el('p', { class: 'foot' }, el('a', { href: link('tables', { filter: `kind:${of[0].kind.split(' ')[0]}` }, 'problems') }, 'as a table')))];
   });
 }
@@ -81,7 +80,7 @@ export function problems(main) {
   function show(r) {
     const wanted = here().params.get('hurts') || '';
     const count = {};
-    for (const p of r.problems) count[p.hurts] = (count[p.hurts] || 0) + 1;
+    for (const k of r.kinds) count[k.hurts] = (count[k.hurts] || 0) + k.count;
     const hurting = (count.everyone || 0) + (count['cut off'] || 0) + (count.slowed || 0) + (count.spare || 0);
     const parts = [];
     if (!r.known) parts.push(el('span', { class: 'badge unknown' }, `unknown: this manager is ${r.state || 'waiting for its port'}`));
@@ -100,11 +99,11 @@ export function problems(main) {
     const shown = r.problems.filter((p) => (wanted ? p.hurts === wanted : !calm(p)));
     const hidden = wanted ? [] : r.problems.filter(calm);
     const open = rest.querySelector('details')?.open;
-    fill(rest, hidden.length ? el('details', { open }, el('summary', {}, `${hidden.length} that hurt nobody now: risks and remarks`), el('ul', { class: 'problems' }, hidden.map(item))) : null);
+    fill(rest, hidden.length ? el('details', { open }, el('summary', {}, `${(count.risk || 0) + (count.remark || 0)} that hurt nobody now: risks and remarks`), el('ul', { class: 'problems' }, hidden.map(item))) : null);
     const focus = document.activeElement?.closest?.('li');
     const at = focus ? [...list.children].indexOf(focus) : -1;
-    fill(list, grouped(shown.slice(0, most), r.problems));
-    if (shown.length > most) list.append(el('li', {}, el('a', { href: link('tables', {}, 'problems') }, `${shown.length - most} more are in the table of problems`)));
+    fill(list, grouped(shown.slice(0, most), r.kinds));
+    if (shown.length > most) list.append(el('li', {}, el('a', { href: link('tables', {}, 'problems') }, 'More are in the table of problems')));
     if (at >= 0) list.children[Math.min(at, list.children.length - 1)]?.querySelector('a,button')?.focus();
   }
 

@@ -65,7 +65,7 @@ export class Model {
   line(t) {
     const a = this.map.switches[t.a];
     const b = this.map.switches[t.b];
-    const l = { x1: a.x + boxWidth / 2, y1: a.y + boxHeight / 2, x2: b.x + boxWidth / 2, y2: b.y + boxHeight / 2 };
+    const l = { x1: a.x + boxWidth / 2, y1: a.y + boxHeight / 2, x2: b.x + boxWidth / 2, y2: b.y + boxHeight / 2, cx: NaN, cy: NaN };
     if (b.y > a.y + boxHeight) {
       l.y1 = a.y + boxHeight;
       l.y2 = b.y;
@@ -94,7 +94,7 @@ export class Model {
       const key = `${Math.min(a, b)} ${Math.max(a, b)}`;
       if (!at.has(key)) {
         const [p, q] = [this.map.blocks[Math.min(a, b)], this.map.blocks[Math.max(a, b)]];
-        const l = { x1: p.x + p.w / 2, y1: p.y + p.h / 2, x2: q.x + q.w / 2, y2: q.y + q.h / 2 };
+        const l = { x1: p.x + p.w / 2, y1: p.y + p.h / 2, x2: q.x + q.w / 2, y2: q.y + q.h / 2, cx: NaN, cy: NaN };
         if (q.y > p.y + p.h) {
           l.y1 = p.y + p.h;
           l.y2 = q.y;
@@ -142,7 +142,7 @@ export class Model {
     let best = null;
     let least = near;
     this.lines.forEach((l, i) => {
-      const d = l.cx === undefined ? distance(x, y, l.x1, l.y1, l.x2, l.y2)
+      const d = Number.isNaN(l.cx) ? distance(x, y, l.x1, l.y1, l.x2, l.y2)
         : Math.min(distance(x, y, l.x1, l.y1, (l.x1 + l.x2 + 2 * l.cx) / 4, (l.y1 + l.y2 + 2 * l.cy) / 4),
           distance(x, y, (l.x1 + l.x2 + 2 * l.cx) / 4, (l.y1 + l.y2 + 2 * l.cy) / 4, l.x2, l.y2));
       if (d < least) {
@@ -172,7 +172,7 @@ export function bucket(n, layer) {
 // Scene collects what is drawn, in pixels.
 class Scene {
   constructor() {
-    this.lines = new Map(); // by class: ends and bends
+    this.lines = new Map(); // by class: x and y of both ends and of the bend, NaN for a straight line
     this.boxes = new Map(); // by class: x, y, w, h
     this.texts = [];
     this.items = 0;
@@ -181,7 +181,8 @@ class Scene {
 
   line(kind, l, v, shift = 0) {
     this.items++;
-    if (!this.lines.has(kind)) this.lines.set(kind, []);
+    let list = this.lines.get(kind);
+    if (!list) this.lines.set(kind, list = []);
     let nx = 0;
     let ny = 0;
     if (shift) {
@@ -191,13 +192,14 @@ class Scene {
       nx = (-dy / far) * shift;
       ny = (dx / far) * shift;
     }
-    this.lines.get(kind).push([l.x1 * v.k + v.x + nx, l.y1 * v.k + v.y + ny, l.x2 * v.k + v.x + nx, l.y2 * v.k + v.y + ny,
-      l.cx === undefined ? NaN : l.cx * v.k + v.x, l.cx === undefined ? NaN : l.cy * v.k + v.y]);
+    list.push(l.x1 * v.k + v.x + nx, l.y1 * v.k + v.y + ny, l.x2 * v.k + v.x + nx, l.y2 * v.k + v.y + ny,
+      l.cx * v.k + v.x, l.cy * v.k + v.y);
   }
 
   box(kind, x, y, w, h, v) {
-    if (!this.boxes.has(kind)) this.boxes.set(kind, []);
-    this.boxes.get(kind).push([x * v.k + v.x, y * v.k + v.y, w * v.k, h * v.k]);
+    let list = this.boxes.get(kind);
+    if (!list) this.boxes.set(kind, list = []);
+    list.push(x * v.k + v.x, y * v.k + v.y, w * v.k, h * v.k);
     this.items++;
   }
 
@@ -253,15 +255,16 @@ function trunks(s, model, v, o, visible, inBlocks, isIn) {
   for (const i of visible) seen[i] = 1;
   const all = [];
   const passing = []; // by what is visible
-  map.trunks.forEach((t, i) => {
+  const most = 2000;
+  for (let i = 0; i < map.trunks.length; i++) {
+    const t = map.trunks[i];
     if (seen[t.a] || seen[t.b]) {
       all.push(i);
     } else {
       const l = model.lines[i];
       if (isIn(Math.min(l.x1, l.x2), Math.min(l.y1, l.y2), Math.abs(l.x2 - l.x1), Math.abs(l.y2 - l.y1))) passing.push(i);
     }
-  });
-  const most = 2000;
+  }
   if (all.length + passing.length <= most) all.push(...passing);
   else s.left += passing.length;
   const many = inBlocks || all.length > most;
