@@ -42,6 +42,7 @@ func featuresNet(t *testing.T, defect fabric.Defect) *harness {
 		c.NVIDIA, c.CapabilityMask = true, c.CapabilityMask|smp.IsExtendedSpeedsSupported
 		if node.Type == mad.Switch {
 			c.AR, c.PrivateLFTs, c.OptimizedSLtoVL = fabric.AROff, true, 1
+			c.CapabilityMask2 |= smp.IsSwitchPortStateTableSupported
 		}
 		if i != firstHost(n).Node {
 			c.Defect = defect

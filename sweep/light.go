@@ -16,10 +16,10 @@ import (
 	"ibsm/topo"
 )
 
-// Look is a light sweep: it reads the SwitchInfo of each switch, the PortInfo of our own port, the NodeInfo behind
-// ports with an unresponsive neighbour, and of the only other host where there is no switch, NodeDescriptions that are
-// missing or behind cables that are held back, the SMInfo of other managers, and the blocks of tables that were sent
-// more than once: a delayed copy may have written an old value.
+// Look is a light sweep: it reads SwitchInfo or SwitchPortStateTable of each switch, the PortInfo of our own port, the
+// NodeInfo behind ports with an unresponsive neighbour, and of the only other host where there is no switch,
+// NodeDescriptions that are missing or behind cables that are held back, the SMInfo of other managers, and the blocks
+// of tables that were sent more than once: a delayed copy may have written an old value.
 type Look struct {
 	t        *topo.Topo
 	state    *state
@@ -32,6 +32,7 @@ type Look struct {
 	managers []smPort
 	unnamed  map[topo.PortIdx]smp.NodeDescription // of the devices behind ports
 	slow     map[topo.NodeIdx]bool                // nodes that did not answer the last walk in time
+	states   portStates
 
 	allowedSMs []mad.GUID // Config.AllowedSMs
 	nonce      proof.Nonce
@@ -59,13 +60,19 @@ type smPort struct {
 	answered bool // to the last walk
 }
 
-func newLook(t *topo.Topo, known *state, findings []discover.Finding, s *Settings, sms []smPort) *Look {
-	l := &Look{t: t, state: known, settings: *s, managers: sms, slow: map[topo.NodeIdx]bool{}}
+func newLook(t *topo.Topo, known *state, walks *walkState, s *Settings, sms []smPort) *Look {
+	l := &Look{t: t, state: known, settings: *s, managers: sms, slow: slowNodes(t, walks.findings),
+		states: newPortStates(t, walks, known.looks)}
 	l.asks = append(l.asks, ask{attr: smp.AttrPortInfo, port: t.Self})
 	for _, n := range t.Switches {
-		if t.Nodes[n].Missed == 0 {
-			l.asks = append(l.asks, ask{attr: smp.AttrSwitchInfo, port: t.Nodes[n].First})
+		if t.Nodes[n].Missed > 0 {
+			continue
 		}
+		of := ask{attr: smp.AttrSwitchInfo, port: t.Nodes[n].First}
+		if !l.slow[n] && l.states.asks(t, n) {
+			of.attr = smp.AttrSwitchPortStateTable
+		}
+		l.asks = append(l.asks, of)
 	}
 	for i := range device.Attributes {
 		for _, b := range known.devices.Checks(device.Attributes[i].ID) {
@@ -86,7 +93,7 @@ func newLook(t *topo.Topo, known *state, findings []discover.Finding, s *Setting
 			l.asks = append(l.asks, ask{attr: smp.AttrNodeInfo, port: topo.PortIdx(i), out: true})
 		}
 	}
-	l.askRefused(findings, known.looks)
+	l.askRefused(walks.findings, known.looks)
 	known.looks++
 	for _, sm := range sms {
 		l.asks = append(l.asks, ask{attr: smp.AttrSMInfo, port: sm.port})
@@ -111,6 +118,17 @@ func (l *Look) askUnnamed(known *state) {
 	known.unnamed = slices.Concat(known.unnamed[asked:], known.unnamed[:asked]) // snapshots share the old one
 }
 
+// slowNodes are the nodes that did not answer the last walk in time.
+func slowNodes(t *topo.Topo, findings []discover.Finding) map[topo.NodeIdx]bool {
+	slow := map[topo.NodeIdx]bool{}
+	for _, f := range findings {
+		if n := t.FindNode(f.GUID); f.Kind == finding.SlowAgent && n != topo.None {
+			slow[n] = true
+		}
+	}
+	return slow
+}
+
 // refused are the attributes that ports did not return, by the finding of the walk.
 var refused = map[finding.Kind]mad.AttrID{
 	finding.GetRefused: smp.AttrPortInfo, finding.PKeysRefused: smp.AttrPKeyTable,
@@ -123,11 +141,6 @@ const maxRefused = 256
 // askRefused asks for attributes that ports did not return, in turn by the number of the light sweep.
 func (l *Look) askRefused(findings []discover.Finding, looks int) {
 	var asks []ask
-	for _, f := range findings {
-		if n := l.t.FindNode(f.GUID); f.Kind == finding.SlowAgent && n != topo.None {
-			l.slow[n] = true
-		}
-	}
 	for _, f := range findings {
 		attr := refused[f.Kind]
 		if l.slow[l.t.FindNode(f.GUID)] {
@@ -242,6 +255,8 @@ func (l *Look) Done(o *txn.Outcome) {
 		case known && top != info.LinearFDBTop():
 			l.need(false, "switch %v %q has lost its forwarding table", node.GUID, node.Desc)
 		}
+	case smp.AttrSwitchPortStateTable:
+		l.portStates(port.Node, o)
 	case smp.AttrNodeInfo:
 		if n := behindSelf(l.t); n != topo.None && topo.PortIdx(uint32(o.Tag)) == l.t.Self {
 			switch other := &l.t.Nodes[n]; {

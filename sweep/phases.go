@@ -94,6 +94,7 @@ func (w *Walk) Found() *Found {
 	for _, node := range found.Unread {
 		w.s.state.devices.MarkDirty(device.Place{Attr: smp.AttrPortInfo, Node: node})
 	}
+	w.s.walks.judgeStates(found.Builder)
 	if !found.Quick && found.Evidence() == discover.Conclusive {
 		w.s.state.devices.WalkHeard()
 	}
@@ -265,7 +266,7 @@ func (p *Program) Outcome() (out *Outcome, more bool) {
 
 // Look begins a light sweep. A heavy one must have ended before.
 func (s *Sweeper) Look() *Look {
-	l := newLook(s.state.prev, s.state, s.walks.findings, &s.cfg.Settings, s.sms)
+	l := newLook(s.state.prev, s.state, &s.walks, &s.cfg.Settings, s.sms)
 	l.allowedSMs, l.nonce = s.cfg.AllowedSMs, s.cfg.Nonces.Next()
 	return l
 }

@@ -48,7 +48,8 @@ type state struct {
 
 // walkState is what walks need beside the state. It lasts as long, and no task reads it.
 type walkState struct {
-	features *device.Features // what devices make of what OpenSM does not send
+	features *device.Features             // what devices make of what OpenSM does not send
+	differs  map[mad.GUID]differingStates // of switches
 	mkeys    *mkeys.Memory
 	findings []discover.Finding                   // of the walk that state.prev is from
 	former   map[discover.Place]discover.Resident // who was last behind ports: see discover.Config
@@ -58,7 +59,8 @@ type walkState struct {
 }
 
 func newWalkState(restored *Restored) walkState {
-	return walkState{features: device.NewFeatures(), mkeys: mkeys.NewMemory(restored.Behind)}
+	return walkState{features: device.NewFeatures(), differs: map[mad.GUID]differingStates{},
+		mkeys: mkeys.NewMemory(restored.Behind)}
 }
 
 // forgetMastership drops what another manager may have changed.

@@ -16,6 +16,10 @@ type Builder struct {
 	byGUID    map[mad.GUID]int32
 	portOwner map[mad.GUID]End // end ports by port GUID
 	self      End
+
+	// room for nodes and ports to come
+	spareNodes []buildNode
+	sparePorts []buildPort
 }
 
 // End is a port by the order of discovery: index of the node and port number.
@@ -44,9 +48,28 @@ type buildPort struct {
 	extended *smp.ExtendedPortInfo
 }
 
-// NewBuilder returns an empty Builder.
-func NewBuilder() *Builder {
-	return &Builder{byGUID: map[mad.GUID]int32{}, portOwner: map[mad.GUID]End{}, self: NoEnd}
+// NewBuilder returns an empty Builder, with room for as much as another Topo has; nil for one that is not known.
+func NewBuilder(like *Topo) *Builder {
+	b := &Builder{self: NoEnd}
+	nodes, owners := 0, 0
+	if like != nil {
+		nodes, owners = len(like.Nodes), len(like.EndPorts)
+		b.spareNodes, b.sparePorts = make([]buildNode, nodes), make([]buildPort, len(like.Ports))
+	}
+	b.nodes = make([]*buildNode, 0, nodes)
+	b.byGUID, b.portOwner = make(map[mad.GUID]int32, nodes), make(map[mad.GUID]End, owners)
+	return b
+}
+
+// spare takes some of what there is room for.
+func spare[T any](of *[]T, count int) []T {
+	const more = 256
+	if len(*of) < count {
+		*of = make([]T, max(count, more))
+	}
+	some := (*of)[:count:count]
+	*of = (*of)[count:]
+	return some
 }
 
 // Len is the number of nodes so far.
@@ -66,17 +89,16 @@ func (b *Builder) Node(n int32) *Node { return &b.nodes[n].Node }
 // be new to the Builder.
 func (b *Builder) AddNode(info *smp.NodeInfo, route mad.Route) int32 {
 	n := int32(len(b.nodes))
-	ports := make([]buildPort, int(info.NumPorts())+1)
-	for i := range ports {
-		ports[i].peer = NoEnd
+	node := &spare(&b.spareNodes, 1)[0]
+	node.Node = Node{
+		GUID: info.NodeGUID(), Type: info.NodeType(), NumPorts: info.NumPorts(),
+		Switch: None, Route: route, Info: *info,
 	}
-	b.nodes = append(b.nodes, &buildNode{
-		Node: Node{
-			GUID: info.NodeGUID(), Type: info.NodeType(), NumPorts: info.NumPorts(),
-			Switch: None, Route: route, Info: *info,
-		},
-		ports: ports,
-	})
+	node.ports = spare(&b.sparePorts, int(info.NumPorts())+1)
+	for i := range node.ports {
+		node.ports[i].peer = NoEnd
+	}
+	b.nodes = append(b.nodes, node)
 	b.byGUID[info.NodeGUID()] = n
 	b.SetPortGUID(End{n, endPort(info)}, info.PortGUID())
 	return n

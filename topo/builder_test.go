@@ -54,7 +54,7 @@ func smallCabling() *cabling {
 // build shows the cabling to a Builder in an order that r chooses; nil keeps it. All
 // ports that have a cable are in state.
 func (c *cabling) build(r *rand.Rand, state smp.PortState) *Builder {
-	b := NewBuilder()
+	b := NewBuilder(nil)
 	order := func(n int) []int {
 		if r != nil {
 			return r.Perm(n)
@@ -281,6 +281,27 @@ func TestAnswers(t *testing.T) {
 	} {
 		if got := top.Answers(c.port); got != c.want {
 			t.Errorf("port %v answers: %v", top.Ports[c.port].GUID, got)
+		}
+	}
+}
+
+// A subnet that is as large as another is built in a few pieces of memory, however many nodes it has.
+func TestBuilderRoom(t *testing.T) {
+	for _, count := range []int{200, 2000} {
+		build := func(like *Topo) *Topo {
+			b := NewBuilder(like)
+			for i := range count {
+				info := answerOf(mad.CA, mad.GUID(i+1)*0x10, 1, 1)
+				b.SetPort(End{b.AddNode(&info, mad.Route{}), 1}, new(smp.PortInfo))
+			}
+			return b.Freeze()
+		}
+		like := build(nil)
+		if allocs := testing.AllocsPerRun(5, func() { build(like) }); allocs > 60 {
+			t.Errorf("%d nodes: %v allocations", count, allocs)
+		}
+		if again := build(like); !again.Equal(like) {
+			t.Errorf("%d nodes: the subnet is another one", count)
 		}
 	}
 }

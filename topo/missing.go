@@ -36,6 +36,9 @@ func (b *Builder) KeepMissing(prev *Topo, heard Hearing) (lost []NodeIdx) {
 		if b.nodes[n].dropped {
 			continue
 		}
+		if !b.nodes[n].lacksPeer() {
+			continue
+		}
 		old := prev.FindNode(b.nodes[n].GUID)
 		if old == None {
 			continue
@@ -50,12 +53,26 @@ func (b *Builder) KeepMissing(prev *Topo, heard Hearing) (lost []NodeIdx) {
 	return lost
 }
 
+// lacksPeer reports whether nothing was found behind some port that is up.
+func (n *buildNode) lacksPeer() bool {
+	for i := range n.ports {
+		if n.ports[i].lacksPeer() {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *buildPort) lacksPeer() bool {
+	return p.peer == NoEnd && p.seen && p.info.PortState() >= smp.PortArmed
+}
+
 // keepPeer restores the cable at e to what prev knew behind it, if e is still up
 // and nothing answered there. It returns the node behind it when that has missed
 // too many sweeps.
 func (b *Builder) keepPeer(e End, prev *Topo, was PortIdx, heard Hearing) (gone NodeIdx) {
 	here, peer := b.port(e), prev.Ports[was].Peer
-	if here.peer != NoEnd || !here.seen || here.info.PortState() < smp.PortArmed || peer == None {
+	if !here.lacksPeer() || peer == None {
 		return None
 	}
 	far := &prev.Ports[peer]

@@ -12,7 +12,7 @@ import (
 // twoPorts is a subnet of one adapter with two ports, whose GUIDs are 0xa1 and 0xa2 and whose LIDs are 5 and 6.
 func twoPorts(t *testing.T) (*topo.Topo, *topo.LIDs) {
 	t.Helper()
-	b := topo.NewBuilder()
+	b := topo.NewBuilder(nil)
 	var info smp.NodeInfo
 	info.SetNodeType(mad.CA)
 	info.SetNumPorts(2)

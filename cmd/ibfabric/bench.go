@@ -86,7 +86,7 @@ With --base two versions of ibsm are compared: then the other ibsm does all that
 		return b.writeJSON(*file, specs)
 	}
 	c.Args = cobra.ArbitraryArgs // they are no verbs
-	c.AddCommand(newBenchGrowth(), newBenchMemory())
+	c.AddCommand(newBenchGrowth(), newBenchMemory(), newBenchPartitions())
 	return c
 }
 

@@ -24,6 +24,7 @@ const (
 	AttrLedInfo                  mad.AttrID = 0x0031
 	AttrCableInfo                mad.AttrID = 0x0032
 	AttrPortInfoExtended         mad.AttrID = 0x0033
+	AttrSwitchPortStateTable     mad.AttrID = 0x0034
 
 	// NVIDIA's. A device of another vendor must never see one.
 	AttrPrivateLFTInfo   mad.AttrID = 0xff10
@@ -62,6 +63,7 @@ var attrNames = map[mad.AttrID]string{
 	AttrLedInfo:                  "LedInfo",
 	AttrCableInfo:                "CableInfo",
 	AttrPortInfoExtended:         "PortInfoExtended",
+	AttrSwitchPortStateTable:     "SwitchPortStateTable",
 	AttrPrivateLFTInfo:           "PrivateLFTInfo",
 	AttrGeneralInfo:              "GeneralInfo",
 	AttrARInfo:                   "ARInfo",

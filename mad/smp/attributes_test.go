@@ -21,6 +21,7 @@ func TestAttrName(t *testing.T) {
 		{0x001c, "LinkSpeedWidthPairsTable"}, {0x001d, "VendorSpecificMadsTable"}, {0x001e, "HierarchyInfo"},
 		{0x0020, "SMInfo"},
 		{0x0030, "VendorDiag"}, {0x0031, "LedInfo"}, {0x0032, "CableInfo"}, {0x0033, "PortInfoExtended"},
+		{0x0034, "SwitchPortStateTable"},
 		{0xff10, "PrivateLFTInfo"}, {0xff17, "GeneralInfo"}, {0xff20, "ARInfo"}, {0xff90, "ExtendedPortInfo"},
 		{0xffb0, "VirtualizationInfo"}, {0xffb1, "VPortInfo"}, {0xffb2, "VNodeInfo"}, {0xffb3, "VPortState"},
 		{0xffb4, "VNodeDescription"}, {0xffb5, "VPortGUIDInfo"}, {0xffb6, "VPortP_KeyTable"},

@@ -31,14 +31,15 @@ type CapMask2 uint16
 
 // Bits of CapMask2.
 const (
-	IsSetNodeDescriptionSupported CapMask2 = 1 << 0
-	IsPortInfoExtendedSupported   CapMask2 = 1 << 1
-	IsVirtualizationSupported     CapMask2 = 1 << 2
-	IsLinkWidth2xSupported        CapMask2 = 1 << 4
-	IsLinkSpeedHDRSupported       CapMask2 = 1 << 5
-	IsLinkSpeedNDRSupported       CapMask2 = 1 << 10
-	IsExtendedSpeeds2Supported    CapMask2 = 1 << 11
-	IsLinkSpeedXDRSupported       CapMask2 = 1 << 12
+	IsSetNodeDescriptionSupported   CapMask2 = 1 << 0
+	IsPortInfoExtendedSupported     CapMask2 = 1 << 1
+	IsVirtualizationSupported       CapMask2 = 1 << 2
+	IsSwitchPortStateTableSupported CapMask2 = 1 << 3
+	IsLinkWidth2xSupported          CapMask2 = 1 << 4
+	IsLinkSpeedHDRSupported         CapMask2 = 1 << 5
+	IsLinkSpeedNDRSupported         CapMask2 = 1 << 10
+	IsExtendedSpeeds2Supported      CapMask2 = 1 << 11
+	IsLinkSpeedXDRSupported         CapMask2 = 1 << 12
 )
 
 // Has reports whether all of the given bits are set.

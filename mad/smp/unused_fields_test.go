@@ -260,7 +260,6 @@ const (
 	IsVendorSpecificMadsTableSupported  CapMask     = 1 << 28
 	IsMcastPkeyTrapSuppressionSupported CapMask     = 1 << 29
 	IsHierarchyInfoSupported            CapMask     = 1 << 31
-	IsSwitchPortStateTableSupported     CapMask2    = 1 << 3
 	IsMKeyProtectBitsExtSupported       CapMask2    = 1 << 6
 	IsEnhancedTrap128Supported          CapMask2    = 1 << 7
 	IsPartitionTopSupported             CapMask2    = 1 << 8

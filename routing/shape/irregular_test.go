@@ -126,7 +126,7 @@ func TestOddInput(t *testing.T) {
 			t.Errorf("%s: %v: %s", spec, s.Kind, s.Seen)
 		}
 	}
-	empty := topo.NewBuilder().Freeze()
+	empty := topo.NewBuilder(nil).Freeze()
 	if s := Find(empty); s.Kind != KindSingle || s.Seen != "no switch" {
 		t.Errorf("empty: %v: %s", s.Kind, s.Seen)
 	}

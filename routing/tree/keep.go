@@ -166,8 +166,8 @@ type keeper struct {
 	goes  [256]int32 // likewise for ways that begin upwards
 }
 
-// take takes a switch in hand.
-func (k *keeper) take(s topo.SwitchIdx) {
+// measurePorts finds where the ports of a switch lead.
+func (k *keeper) measurePorts(s topo.SwitchIdx) {
 	for port, to := range k.beyond[int(s)<<8:][:256] {
 		k.leads[port], k.goes[port] = -1, -1
 		switch row := int32(int(to) * k.ways.width); {
@@ -181,7 +181,7 @@ func (k *keeper) take(s topo.SwitchIdx) {
 }
 
 func (k *keeper) keep(s topo.SwitchIdx) {
-	k.take(s)
+	k.measurePorts(s)
 	size := routing.RowLen(k.LIDs.Top)
 	first, last := rowOf(k.Base, s), rowOf(k.Prev, s)
 	row, own := first, false

@@ -131,6 +131,8 @@ func (f *Fabric) attribute(at int32, set bool, attr mad.AttrID, mod uint32, d *[
 	switch attr {
 	case smp.AttrSwitchInfo:
 		return n.switchInfo(f.ports[n.first].info.CapabilityMask(), set, mod, d)
+	case smp.AttrSwitchPortStateTable:
+		return f.portStates(n, set, mod, (*smp.SwitchPortStateTable)(d))
 	case smp.AttrLinearForwardingTable:
 		return n.sw.linearTable(set, mod, d)
 	case smp.AttrMulticastForwardingTable:

@@ -72,6 +72,21 @@ func (s *switchState) setSwitchInfo(want *smp.SwitchInfo, mcastTop bool) mad.Sta
 	return mad.StatusOK
 }
 
+// portStates answers a Get of the states of a switch's ports, where its CapabilityMask2 announces that.
+func (f *Fabric) portStates(n *node, set bool, mod uint32, d *smp.SwitchPortStateTable) mad.Status {
+	if set || !n.caps.CapabilityMask2.Has(smp.IsSwitchPortStateTableSupported) {
+		return mad.StatusBadMethodAttr
+	}
+	if mod != 0 {
+		return mad.StatusBadField
+	}
+	*d = smp.SwitchPortStateTable{}
+	for num := range min(int(n.numPorts)+1, smp.PortsPerStateTable) {
+		d.SetState(uint8(num), f.ports[n.first+int32(num)].info.PortState())
+	}
+	return mad.StatusOK
+}
+
 // linearTable answers a Get or Set of one block.
 func (s *switchState) linearTable(set bool, mod uint32, d *[mad.DataSize]byte) mad.Status {
 	if int64(mod)*smp.LFTBlockSize >= int64(s.info.LinearFDBCap()) {

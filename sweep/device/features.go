@@ -28,6 +28,8 @@ const (
 	PrivateLFTInfo
 	// FDR10Info is a Get of ExtendedPortInfo: whether a port has FDR10.
 	FDR10Info
+	// PortStates is a Get of SwitchPortStateTable, which has the states of all ports of a switch.
+	PortStates
 	features
 )
 
@@ -84,6 +86,11 @@ func (f *Features) Of(feature Feature, info *smp.NodeInfo) Answer {
 		return Fails
 	}
 	return own
+}
+
+// OfModel is what devices of a model have made of a feature: Works if it works on one of them.
+func (f *Features) OfModel(feature Feature, info *smp.NodeInfo) Answer {
+	return f.models[featureOfModel{ModelOf(info), feature}]
 }
 
 // Learn takes the answer of a device.

@@ -84,6 +84,13 @@ var FeatureTable = []FeatureRow{
 		[]FeatureSMP{{mad.MethodSet, smp.AttrExtendedPortInfo, 0}},
 	},
 	{
+		"Get(SwitchPortStateTable)",
+		"in every other light sweep, in place of SwitchInfo, to switches of up to 127 ports with IsSwitchPortStateTableSupported, if none of their links is in INIT; of a model that has not answered it yet, to one switch",
+		"any error, or no answer: SwitchInfo is asked for in the same light sweep. A table counts as an error if three times in a row the walk after it has found other states",
+		"an error, or two light sweeps without an answer: for the device, until it restarts or leaves; also for its model, as long as it works on no device of the model",
+		[]FeatureSMP{{mad.MethodGet, smp.AttrSwitchPortStateTable, 0}},
+	},
+	{
 		"Get(LinearForwardingTable)",
 		"in the first walk of a manager, to switches with an ARMED or ACTIVE port; in later walks if LinearFDBTop has changed, and for blocks that a late packet may have written",
 		"the block is unknown, and is written",

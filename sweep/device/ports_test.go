@@ -45,7 +45,7 @@ func TestPortsShare(t *testing.T) {
 // What a port is known to hold is contradicted by a reply that shows something else: then it
 // is read again.
 func TestPortsContradicted(t *testing.T) {
-	b := topo.NewBuilder()
+	b := topo.NewBuilder(nil)
 	var info smp.NodeInfo
 	info.SetNodeType(mad.Switch)
 	info.SetNumPorts(2)

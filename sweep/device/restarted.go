@@ -10,13 +10,13 @@ import (
 // disappeared.
 // prev is the subnet as that sweep left it, nil where it is not known; t and its switches are as they have been found.
 func (r *Record) Restarted(prev, t *topo.Topo, switches []Walked) func(mad.GUID) bool {
-	stays := make(map[mad.GUID]bool, len(t.Nodes))
+	have := map[mad.GUID]bool{}
 	for n := range t.Nodes {
-		if !r.hasRestarted(prev, t, topo.NodeIdx(n), switches) {
-			stays[t.Nodes[n].GUID] = true
+		if r.hasRestarted(prev, t, topo.NodeIdx(n), switches) {
+			have[t.Nodes[n].GUID] = true
 		}
 	}
-	return func(guid mad.GUID) bool { return !stays[guid] }
+	return func(guid mad.GUID) bool { return have[guid] || t.FindNode(guid) == topo.None }
 }
 
 func (r *Record) hasRestarted(prev, t *topo.Topo, n topo.NodeIdx, switches []Walked) bool {
@@ -45,13 +45,13 @@ func lostLID(prev, t *topo.Topo, n topo.NodeIdx) bool {
 
 // hasReset reports whether a port of a node is in INIT and was not so after the last sweep.
 func hasReset(prev, t *topo.Topo, n topo.NodeIdx) bool {
-	was := topo.NodeIdx(topo.None)
-	if prev != nil {
-		was = prev.FindNode(t.Nodes[n].GUID)
-	}
 	for num := uint8(1); num <= t.Nodes[n].NumPorts; num++ {
 		if port := &t.Ports[t.Port(n, num)]; !port.Seen || port.Info.PortState() != smp.PortInit {
 			continue
+		}
+		was := topo.NodeIdx(topo.None)
+		if prev != nil {
+			was = prev.FindNode(t.Nodes[n].GUID)
 		}
 		if was == topo.None || prev.Nodes[was].NumPorts < num ||
 			prev.Ports[prev.Port(was, num)].Info.PortState() != smp.PortInit {

@@ -31,7 +31,7 @@ type readKey struct {
 
 // readSwitch asks for the blocks of a switch of which all ports have been read.
 func (m *Machine) readSwitch(n int32) {
-	m.switches[n].complete = true
+	m.at(n).sw.complete = true
 	for num := range int(m.b.Node(n).NumPorts) + 1 {
 		m.read(topo.End{Node: n, Port: uint8(num)})
 	}
@@ -78,7 +78,7 @@ func (m *Machine) walking(e topo.End) device.Walking {
 	if peer := m.b.Peer(e); peer != topo.NoEnd {
 		p.Peer = m.b.Node(peer.Node)
 	}
-	if sw := m.switches[e.Node]; sw != nil && sw.complete {
+	if sw := m.at(e.Node).sw; sw != nil && sw.complete {
 		p.Up, p.Port0 = sw.up, m.b.Port(topo.End{Node: e.Node})
 	}
 	return p
@@ -161,10 +161,7 @@ func unreadBefore(cfg *Config) map[device.Place]Finding {
 
 // was is a port in the previous walk, nil where there was none or its node did not answer.
 func (m *Machine) was(e topo.End) *topo.Port {
-	if m.cfg.Prev == nil {
-		return nil
-	}
-	old := m.cfg.Prev.FindNode(m.b.Node(e.Node).GUID)
+	old := m.inPrev(e.Node)
 	if old == topo.None || e.Port > m.cfg.Prev.Nodes[old].NumPorts || m.cfg.Prev.Nodes[old].Missed > 0 {
 		return nil
 	}
@@ -279,7 +276,7 @@ func (m *Machine) readReplaced() {
 		}
 		m.replaced[at.Node] = true
 		m.res.Replaced = append(m.res.Replaced, m.b.Node(at.Node).GUID)
-		if sw := m.switches[at.Node]; sw != nil && sw.complete {
+		if sw := m.at(at.Node).sw; sw != nil && sw.complete {
 			m.readSwitch(at.Node)
 		} else if m.b.Port(at) != nil {
 			m.read(at)

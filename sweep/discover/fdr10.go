@@ -18,7 +18,7 @@ func (m *Machine) askFDR10(e topo.End, info *smp.PortInfo) {
 	case port0 && !node.SwitchInfo.EnhancedPort0(), !port0 && info.PortState() <= smp.PortDown:
 		return
 	}
-	if old := m.before(node.GUID); old != topo.None && info.PortState() >= smp.PortArmed &&
+	if old := m.before(e.Node); old != topo.None && info.PortState() >= smp.PortArmed &&
 		m.holds(smp.AttrExtendedPortInfo, e) {
 		at := m.cfg.Prev.Port(old, e.Port)
 		if was, known := m.cfg.Prev.Extended[at]; known && m.cfg.Prev.Ports[at].Info.PortState() >= smp.PortArmed {

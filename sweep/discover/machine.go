@@ -77,10 +77,10 @@ type Config struct {
 type Machine struct {
 	cfg       Config
 	b         *topo.Builder
-	queue     fifo // of requests to nodes that are known
-	probes    fifo // of kindNode, each to whatever is behind a port
-	open      int  // requests handed out and not answered
-	switches  map[int32]*pendingSwitch
+	queue     fifo    // of requests to nodes that are known
+	probes    fifo    // of kindNode, each to whatever is behind a port
+	open      int     // requests handed out and not answered
+	visits    []visit // by the Builder's index of nodes
 	conflicts []conflict
 	claims    []claim           // that wait
 	claimed   map[topo.End]bool // ports behind which one was made
@@ -107,7 +107,6 @@ type Machine struct {
 	replaced   map[int32]bool    // nodes that are where another one was that is not found any more
 	stage      stage
 	hiding     map[int32][]uint8 // ports that hide their extended speeds and wait for what their device makes of bit 31
-	believed   map[int32]bool    // nodes whose ports are taken over from Prev, all of them or those that have Answered
 
 	portReads
 }
@@ -195,6 +194,34 @@ type SM struct {
 	Proved bool
 }
 
+// visit is what the walk notes of a node, which the Builder has no need of.
+type visit struct {
+	sw       *pendingSwitch // of a switch that has answered
+	believed bool           // its ports are taken over from Prev, all of them or those that have Answered
+	inPrev   topo.NodeIdx   // its index in Prev, or None, once that was looked for
+	looked   bool
+}
+
+// at is the visit to a node.
+func (m *Machine) at(n int32) *visit {
+	for int(n) >= len(m.visits) {
+		m.visits = append(m.visits, visit{})
+	}
+	return &m.visits[n]
+}
+
+// inPrev is a node by its index in the subnet of the previous walk, or None.
+func (m *Machine) inPrev(n int32) topo.NodeIdx {
+	at := m.at(n)
+	if !at.looked {
+		at.looked, at.inPrev = true, topo.None
+		if m.cfg.Prev != nil {
+			at.inPrev = m.cfg.Prev.FindNode(m.b.Node(n).GUID)
+		}
+	}
+	return at.inPrev
+}
+
 // pendingSwitch counts the replies of a switch that have not come yet, before its forwarding
 // table can be judged.
 type pendingSwitch struct {
@@ -214,11 +241,11 @@ func New(cfg Config) *Machine {
 	if cfg.Devices == nil {
 		cfg.Devices = &device.Record{}
 	}
-	b := topo.NewBuilder()
+	b := topo.NewBuilder(cfg.Prev)
 	m := &Machine{
-		cfg: cfg, b: b, switches: map[int32]*pendingSwitch{}, limit: maxWalk,
+		cfg: cfg, b: b, limit: maxWalk,
 		reported: map[finding.Kind]int{}, claimed: map[topo.End]bool{}, unasked: map[topo.End]bool{},
-		probed: map[mad.GUID]bool{}, believed: map[int32]bool{}, questions: map[uint64]proof.Question{},
+		probed: map[mad.GUID]bool{}, questions: map[uint64]proof.Question{},
 		hiding: map[int32][]uint8{}, replaced: map[int32]bool{},
 		keyTrials: keyTrials{tries: map[topo.End]int{}, unproved: map[topo.End]smp.PortInfo{},
 			trials: map[topo.End]int{}},

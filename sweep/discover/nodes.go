@@ -112,10 +112,12 @@ func (m *Machine) arrive(it item, to topo.End) {
 func (m *Machine) addNode(from topo.End, info *smp.NodeInfo, route mad.Route) int32 {
 	m.limit.nodes--
 	m.limit.ports -= int(info.NumPorts()) + 1
-	t := m.known()
-	known := t != nil && t.FindNode(info.NodeGUID()) != topo.None
-	m.branches.grow(from, int(info.NumPorts())+1, known, m.wasAdapter(from, info))
 	n := m.b.AddNode(info, route)
+	known := m.inPrev(n) != topo.None
+	if t := m.known(); !known && t != m.cfg.Prev {
+		known = t.FindNode(info.NodeGUID()) != topo.None
+	}
+	m.branches.grow(from, int(info.NumPorts())+1, known, m.wasAdapter(from, info))
 	if from == topo.NoEnd || n == 1 && m.b.Node(0).Type != mad.Switch {
 		m.branches.first = n
 	}

@@ -13,7 +13,7 @@ import (
 // askPort queues the PortInfo of a port of a CA or router, or takes it over where the link to it has
 // not changed either.
 func (m *Machine) askPort(e topo.End) {
-	if from := m.b.Peer(e); from != topo.NoEnd && m.believed[from.Node] &&
+	if from := m.b.Peer(e); from != topo.NoEnd && m.at(from.Node).believed &&
 		m.hasAnswered(m.previousNode(from.Node), from.Port) {
 		old := m.previousNode(e.Node)
 		if m.hasAnswered(old, e.Port) && m.tries[e] == 0 && !m.isDirty(m.b.Node(e.Node).GUID) {
@@ -69,7 +69,7 @@ func (m *Machine) storePort(e topo.End, info *smp.PortInfo) {
 
 // portDone goes on when the last port of a node has been asked.
 func (m *Machine) portDone(n int32) {
-	sw := m.switches[n]
+	sw := m.at(n).sw
 	if sw == nil {
 		m.askHiding(n)
 		return
@@ -88,7 +88,7 @@ func (m *Machine) port(e topo.End, info *smp.PortInfo) {
 	isSelf := m.b.Self() == e
 	external := node.Type == mad.Switch && e.Port != 0
 	m.keyed = m.keyed || !external && info.MKey() != 0
-	if sw := m.switches[e.Node]; sw != nil && external && info.PortState() >= smp.PortArmed {
+	if sw := m.at(e.Node).sw; sw != nil && external && info.PortState() >= smp.PortArmed {
 		sw.up.Add(e.Port)
 	}
 	m.askFDR10(e, info)

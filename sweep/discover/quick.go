@@ -21,7 +21,7 @@ import (
 // so takes its ports over.
 func (m *Machine) unchanged(n int32, info *smp.SwitchInfo) bool {
 	node := m.b.Node(n)
-	old := m.before(node.GUID)
+	old := m.before(n)
 	if old == topo.None || info.PortStateChange() ||
 		m.isDirty(node.GUID) || m.cfg.Prev.Nodes[old].NumPorts != node.NumPorts {
 		return false
@@ -30,7 +30,7 @@ func (m *Machine) unchanged(n int32, info *smp.SwitchInfo) bool {
 		return false
 	}
 	sw := &pendingSwitch{}
-	m.switches[n], m.believed[n] = sw, true
+	m.at(n).sw, m.at(n).believed = sw, true
 	for num := range int(node.NumPorts) + 1 {
 		switch e := (topo.End{Node: n, Port: uint8(num)}); {
 		case !m.cfg.Prev.Ports[m.cfg.Prev.Port(old, e.Port)].Seen:
@@ -55,16 +55,16 @@ func (m *Machine) isDirty(node mad.GUID) bool {
 	return m.cfg.Devices.Dirty(device.Place{Attr: smp.AttrPortInfo, Node: node})
 }
 
-// before is a node of the previous walk that a quick walk may believe in, or None.
-func (m *Machine) before(guid mad.GUID) topo.NodeIdx {
-	if !m.cfg.Quick || m.cfg.Prev == nil {
+// before is a node as the previous walk found it, if a quick walk may believe in that, or None.
+func (m *Machine) before(n int32) topo.NodeIdx {
+	if !m.cfg.Quick {
 		return topo.None
 	}
-	n := m.cfg.Prev.FindNode(guid)
-	if n != topo.None && m.cfg.Prev.Nodes[n].Missed > 0 {
+	old := m.inPrev(n)
+	if old != topo.None && m.cfg.Prev.Nodes[old].Missed > 0 {
 		return topo.None
 	}
-	return n
+	return old
 }
 
 // unresponsive reports whether a switch's port still has the link behind which no node answered. A link that has come
@@ -80,7 +80,7 @@ func (m *Machine) unresponsive(e topo.End, info *smp.PortInfo, was *topo.Port) b
 	if armed != (was.Info.PortState() >= smp.PortArmed) {
 		return false
 	}
-	m.res.Stirred = m.res.Stirred || !armed && m.switches[e.Node].ports > 0
+	m.res.Stirred = m.res.Stirred || !armed && m.at(e.Node).sw.ports > 0
 	return true
 }
 
@@ -95,7 +95,7 @@ func (m *Machine) repeatFindings() {
 				m.report(f)
 			}
 		case finding.GetRefused:
-			if known && m.believed[n] {
+			if known && m.at(n).believed {
 				m.report(f)
 			}
 		case finding.Incomplete:
@@ -110,7 +110,7 @@ func (m *Machine) repeatFindings() {
 // reports whether it has, or need not.
 func (m *Machine) assume(e topo.End, info *smp.PortInfo) bool {
 	prev := m.cfg.Prev
-	old := m.before(m.b.Node(e.Node).GUID)
+	old := m.before(e.Node)
 	if old == topo.None || e.Port > prev.Nodes[old].NumPorts {
 		return false
 	}
@@ -145,12 +145,14 @@ func (m *Machine) assume(e topo.End, info *smp.PortInfo) bool {
 	m.agentAt(e.Node).forwards = true
 	m.join(e, end)
 	if farNode.Type != mad.Switch {
-		m.b.SetPortGUID(end, far.GUID)
+		if known {
+			m.b.SetPortGUID(end, far.GUID)
+		}
 		if !m.holds(smp.AttrPortInfo, end) || m.isDirty(farNode.GUID) {
 			m.queue.push(item{kind: kindPort, num: uint16(end.Port), node: n})
 			return true
 		}
-		m.believed[n] = true
+		m.at(n).believed = true
 		m.b.SetPort(end, &far.Info)
 		m.port(end, &far.Info)
 	} else if !known {

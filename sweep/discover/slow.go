@@ -309,7 +309,7 @@ func (m *Machine) mayHaveChanged(guid mad.GUID) bool {
 // unreadPorts is how many ports of a switch have never been read.
 func (m *Machine) unreadPorts(n int32) (count int) {
 	node := m.b.Node(n)
-	if node.Type != mad.Switch || m.switches[n] == nil {
+	if node.Type != mad.Switch || m.at(n).sw == nil {
 		return 0
 	}
 	for num := range int(node.NumPorts) + 1 {

@@ -18,7 +18,7 @@ func (m *Machine) switchInfo(n int32, info *smp.SwitchInfo, ok bool) {
 	}
 	m.res.Changed = m.res.Changed || info.PortStateChange()
 	if !m.unchanged(n, info) {
-		m.believed[n] = m.cfg.Answered != nil && !m.isDirty(m.b.Node(n).GUID)
+		m.at(n).believed = m.cfg.Answered != nil && !m.isDirty(m.b.Node(n).GUID)
 		m.askPorts(n)
 	}
 }
@@ -50,9 +50,9 @@ func (m *Machine) cleared(n int32, info *smp.SwitchInfo, ok bool) {
 func (m *Machine) askPorts(n int32) {
 	node := m.b.Node(n)
 	sw := &pendingSwitch{}
-	m.switches[n] = sw
+	m.at(n).sw = sw
 	old := topo.NodeIdx(topo.None)
-	if m.believed[n] {
+	if m.at(n).believed {
 		old = m.previousNode(n)
 	}
 	var later []item
@@ -76,7 +76,7 @@ func (m *Machine) askPorts(n int32) {
 	if sw.ports == 0 {
 		m.readSwitch(n)
 	}
-	if !m.believed[n] || !m.holds(smp.AttrARInfo, topo.End{Node: n}) {
+	if !m.at(n).believed || !m.holds(smp.AttrARInfo, topo.End{Node: n}) {
 		m.askAdaptive(n)
 	}
 }

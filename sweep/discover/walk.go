@@ -147,7 +147,7 @@ func (m *Machine) finish() {
 // complete reports whether enough of a node is known to manage it.
 func (m *Machine) complete(n int32, node *topo.Node) bool {
 	if node.Type == mad.Switch {
-		return m.switches[n] != nil && m.b.Port(topo.End{Node: n}) != nil
+		return m.at(n).sw != nil && m.b.Port(topo.End{Node: n}) != nil
 	}
 	return m.b.Port(topo.End{Node: n, Port: node.Info.LocalPortNum()}) != nil
 }

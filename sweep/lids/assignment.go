@@ -71,6 +71,28 @@ func Find(list []Assignment, port mad.GUID) Assignment {
 	return list[i]
 }
 
+// finder finds the assignments of ports in one pass through a list, if they are asked for in the order of their GUIDs;
+// of others it searches from the beginning.
+type finder struct {
+	list []Assignment
+	rest []Assignment // from the port that was asked for last
+	last mad.GUID
+}
+
+func (f *finder) find(port mad.GUID) (k Assignment) {
+	if port < f.last || f.rest == nil {
+		f.rest = f.list
+	}
+	f.last = port
+	for len(f.rest) > 0 && f.rest[0].Port < port {
+		f.rest = f.rest[1:]
+	}
+	if len(f.rest) > 0 && f.rest[0].Port == port {
+		k = f.rest[0]
+	}
+	return k
+}
+
 // Changes are the assignments that is has and was lacks, and the ports that have none any more, both in order of GUID.
 func Changes(was, is []Assignment) (changed []Assignment, forgotten []mad.GUID) {
 	for len(was)+len(is) > 0 {

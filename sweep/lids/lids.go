@@ -110,8 +110,9 @@ func (a *assigner) assignKnown(order []topo.PortIdx, in *In) {
 		}
 		return 0
 	})
+	remembered := finder{list: in.Remembered}
 	for _, p := range order {
-		a.keep(p, Find(in.Remembered, a.t.Ports[p].GUID).Base)
+		a.keep(p, remembered.find(a.t.Ports[p].GUID).Base)
 	}
 	a.keepVPorts(func(v *topo.VPort) mad.LID { return Find(in.Remembered, v.GUID).Base })
 	for _, p := range order {
@@ -145,8 +146,13 @@ func inUse(t *topo.Topo, p topo.PortIdx) bool {
 
 // keepAbsent reserves the LIDs of absent ports, unless another port has some of them.
 func (a *assigner) keepAbsent(remembered []Assignment) {
+	ports := a.t.EndPorts // in order of GUID, as what is remembered
 	for _, k := range remembered {
-		if a.t.FindPort(k.Port) == topo.None && !a.hasVPort(k.Port) && k.Valid() {
+		for len(ports) > 0 && a.t.Ports[ports[0]].GUID < k.Port {
+			ports = ports[1:]
+		}
+		present := len(ports) > 0 && a.t.Ports[ports[0]].GUID == k.Port
+		if !present && !a.hasVPort(k.Port) && k.Valid() {
 			a.Absent = append(a.Absent, k)
 		}
 	}

@@ -381,3 +381,25 @@ func TestReclaim(t *testing.T) {
 		}
 	}
 }
+
+// Assignments are found in any order of ports.
+func TestFinder(t *testing.T) {
+	for seed := range uint64(20) {
+		rng := rand.New(rand.NewPCG(seed, 11))
+		var list []Assignment
+		for port := range mad.GUID(40) {
+			if rng.IntN(3) > 0 {
+				list = append(list, Assignment{Port: port, Base: mad.LID(port) + 1})
+			}
+		}
+		f := finder{list: list}
+		for range 200 {
+			from := mad.GUID(rng.IntN(45))
+			for port := from; port < from+mad.GUID(rng.IntN(9)); port += mad.GUID(rng.IntN(3)) {
+				if got, want := f.find(port), Find(list, port); got != want {
+					t.Fatalf("seed %d: port %v has %v, want %v", seed, port, got, want)
+				}
+			}
+		}
+	}
+}

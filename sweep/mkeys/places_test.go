@@ -12,7 +12,7 @@ import (
 // without is a subnet as a walk finds it when an adapter has left.
 func without(t *testing.T, tp *topo.Topo, gone topo.PortIdx) *topo.Topo {
 	t.Helper()
-	b := topo.NewBuilder()
+	b := topo.NewBuilder(nil)
 	index := map[topo.NodeIdx]int32{}
 	for n := range tp.Nodes {
 		if node := &tp.Nodes[n]; topo.NodeIdx(n) != tp.Ports[gone].Node {

@@ -24,7 +24,7 @@ func Topo(fabric *net.Net, self net.End) (*topo.Topo, error) {
 	if self.Node < 0 || int(self.Node) >= len(fabric.Nodes) || int(self.Port) >= len(fabric.Nodes[self.Node].Ports) {
 		return nil, fmt.Errorf("topology: no port %d of node %d, where discovery starts", self.Port, self.Node)
 	}
-	w := netWalk{net: fabric, b: topo.NewBuilder(), at: map[int32]int32{}}
+	w := netWalk{net: fabric, b: topo.NewBuilder(nil), at: map[int32]int32{}}
 	if err := w.visit(self, mad.Route{}); err != nil {
 		return nil, err
 	}
