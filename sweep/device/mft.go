@@ -19,6 +19,7 @@ type MFT struct {
 	Positions      uint8
 	Blocks         int     // that the table has
 	Foreign        bool    // another manager may have written it: it is read before it is written
+	Found          bool    // another manager may have written it, up to where it was read or written since
 	Failed         uint8   // rounds in a row in which a Set of it failed by the switch's own fault
 	fault          Verdict // of the last of them
 	unresponsiveIn int     // the walk that had begun last when a round ended in which a Set got no answer; 0 for none
@@ -33,7 +34,7 @@ const maxFailedMFT = 2
 // NewMFT is the table of a switch whose state is unknown.
 func NewMFT(node *topo.Node, foreign bool) *MFT {
 	blocks := (int(node.SwitchInfo.MulticastFDBCap()) + mcast.BlockSize - 1) / mcast.BlockSize
-	return &MFT{Positions: mcast.Positions(node.NumPorts), Blocks: blocks, Foreign: foreign}
+	return &MFT{Positions: mcast.Positions(node.NumPorts), Blocks: blocks, Foreign: foreign, Found: foreign}
 }
 
 // Avoided reports whether trees avoid the switch.

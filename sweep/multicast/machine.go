@@ -298,7 +298,8 @@ func (m *Machine) begin(now time.Duration) (task *Task, more bool) {
 	return m.task, false
 }
 
-// numBlocks is the number of blocks that this manager programs on every switch.
+// numBlocks is the number of blocks below MulticastFDBTop. This manager programs all of them where another manager may
+// have written some, and elsewhere those up to the last that has groups.
 func (m *Machine) numBlocks() int { return int(mcast.BlockOf(m.Top())) + 1 }
 
 // TaskDone takes the result of a Task. It drops the result of an abandoned task.

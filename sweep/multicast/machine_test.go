@@ -291,6 +291,43 @@ func TestRounds(t *testing.T) {
 	h.reach(1, 2)
 }
 
+// TestBlocksInUse: of the blocks below MulticastFDBTop, which covers eight, each switch gets those up to the last with
+// a group, five and then six; one that another manager may have written gets all eight, which it has been asked for.
+func TestBlocksInUse(t *testing.T) {
+	for _, foreign := range []bool{false, true} {
+		h := newHarness(t)
+		group := func(block int) {
+			mgid := testMGID()
+			mgid[14] = byte(block)
+			mlid := mad.MinMulticastLID + mad.LID(block*mcast.BlockSize)
+			h.change(registry.PutGroup{Group: registry.Group{
+				MGID: mgid, MLID: mlid, PKey: mad.DefaultPKey, MTU: mad.MTU2048, Rate: 3,
+			}})
+			h.m.SetRegistry(h.reg.Freeze())
+		}
+		group(4)
+		h.subnet(foreign)
+		written := func() (blocks int) {
+			h.goOn()
+			for _, sw := range h.devices.Switches {
+				blocks += sw.MFT.Rows()
+			}
+			return blocks / len(h.devices.Switches)
+		}
+		first, then := 5, 6
+		if foreign {
+			first, then = 8, 8
+		}
+		if n := written(); n != first {
+			t.Errorf("foreign %t: %d blocks a switch are known, want %d", foreign, n, first)
+		}
+		group(5)
+		if n := written(); n != then {
+			t.Errorf("foreign %t: with another group %d blocks a switch are known, want %d", foreign, n, then)
+		}
+	}
+}
+
 // TestRetries: a block whose Set got no answer is written again, later and later, until it is known to be in the
 // switch. Switches that refuse their table are avoided after two rounds.
 func TestRetries(t *testing.T) {

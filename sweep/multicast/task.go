@@ -26,7 +26,7 @@ type Task struct {
 	placed      *topo.VPorts    // likewise; not used without old
 	mfts        *mcast.MFTs     // nil when this manager has just become master
 	held        []*device.MFT   // by SwitchIdx
-	numBlocks   int             // that this manager programs on every switch
+	numBlocks   int             // Machine.numBlocks
 	left        []tableBlock
 	includeInit bool           // trees may use links in INIT
 	trunk       *routing.Trunk // Tables.Trunk
@@ -72,7 +72,7 @@ func (j *Task) Run(ctx context.Context) *Result {
 		out.mfts = j.mfts.With(changed...)
 	}
 	var blocks []tableBlock
-	if j.old == nil {
+	if j.old == nil || usedBlocks(j.state) > usedBlocks(j.old) {
 		blocks = j.allBlocks(out.mfts)
 	} else {
 		blocks = j.blocksOf(append(changed, before...))
@@ -317,7 +317,11 @@ func (j *Task) allBlocks(mfts *mcast.MFTs) (blocks []tableBlock) {
 		if !j.writable(topo.SwitchIdx(s)) {
 			continue
 		}
-		n := max(min(j.numBlocks, held.Blocks), held.Rows())
+		n := usedBlocks(j.state)
+		if held.Found {
+			n = j.numBlocks
+		}
+		n = max(min(n, held.Blocks), held.Rows())
 		for block := range uint16(n) {
 			for position := range held.Positions {
 				want := empty
@@ -331,6 +335,14 @@ func (j *Task) allBlocks(mfts *mcast.MFTs) (blocks []tableBlock) {
 		}
 	}
 	return sortBlocks(blocks)
+}
+
+// usedBlocks is the number of blocks up to the last that has groups, at least one.
+func usedBlocks(s *registry.State) int {
+	if top := s.TopMLID(); top != 0 {
+		return int(mcast.BlockOf(top)) + 1
+	}
+	return 1
 }
 
 // findTransitions finds the multicast LIDs whose trees lose links and gain others that close
