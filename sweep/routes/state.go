@@ -28,6 +28,7 @@ type State struct {
 	ready     *EngineResult               // of interim; nil before it is there
 	foreign   string                      // Result.Foreign
 	closing   []repair.Route              // Result.Closing
+	kept      []mad.GUID                  // switches that were in use when their tables were found, ascending
 	report    *verify.Report              // of the tables computed last; nil without any
 	sls       *routing.SLs                // likewise
 	proof                                 // likewise
@@ -110,7 +111,9 @@ const (
 	ownRoutes      whose = iota // this manager's
 	foundRoutes                 // another manager's: they are repaired, but not improved without a request
 	recordedRoutes              // found, and they are those of the record: its engine goes on with them
-	coldRoutes                  // nobody's: nothing uses the subnet, or interim routes of another manager serve
+	// nobody's: nothing uses the subnet, or nothing used most of it when it was found, or interim routes of another
+	// manager serve
+	coldRoutes
 )
 
 // adopted reports whether routes are another manager's.
@@ -124,6 +127,7 @@ type evidence struct {
 	interim  bool // the tables are those of the record, which is of interim routes
 	recorded bool // the tables are those of the record, and nobody chose an engine
 	serves   bool // the routes in force are interim ones, and stay
+	outgrown bool // more than half of the switches were not in use when they were found
 }
 
 // begins is whose routes a sweep begins with, where the one before has left those of w.
@@ -133,6 +137,8 @@ func (w whose) begins(e evidence) whose {
 		return coldRoutes
 	case e.first && e.recorded:
 		return recordedRoutes
+	case !e.first && w.adopted() && e.outgrown:
+		return coldRoutes
 	case e.first && e.read, w == foundRoutes, w == recordedRoutes && !e.serves:
 		return foundRoutes
 	case w == recordedRoutes:
@@ -163,8 +169,12 @@ func (d *decision) begin() {
 		e.recorded = unchosen && !e.interim
 	}
 	e.cold = e.first && unchosen && s.by == byChosen && isCold(d.Topo)
-	next := &d.next
-	next.whose, next.by = s.whose.begins(e), byChosen
+	next, kept := &d.next, d.kept()
+	e.outgrown = 2*len(kept) < len(d.Topo.Switches)
+	next.whose, next.by, next.kept = s.whose.begins(e), byChosen, nil
+	if next.whose.adopted() {
+		next.kept = kept
+	}
 	if unchosen && (s.by == byAll || d.Rerouting == ReroutesByAll || next.whose == coldRoutes ||
 		next.whose == recordedRoutes) {
 		next.by = byAll
@@ -179,9 +189,26 @@ func (d *decision) begin() {
 	}
 }
 
+// kept are the switches of the subnet that were in use when their tables were found.
+func (d *decision) kept() (kept []mad.GUID) {
+	t := d.Topo
+	for _, n := range t.Switches { // by GUID
+		guid := t.Nodes[n].GUID
+		_, was := slices.BinarySearch(d.was.kept, guid)
+		isNew := d.First || d.Prev == nil || d.Prev.FindNode(guid) == topo.None
+		if was || isNew && inUse(t.Ports[t.Nodes[n].First:][:t.Nodes[n].NumPorts+1]) {
+			kept = append(kept, guid)
+		}
+	}
+	return kept
+}
+
 // isCold reports whether nothing uses a subnet: no port with a link is ARMED or ACTIVE.
-func isCold(t *topo.Topo) bool {
-	return !slices.ContainsFunc(t.Ports, func(p topo.Port) bool {
+func isCold(t *topo.Topo) bool { return !inUse(t.Ports) }
+
+// inUse reports whether a port with a link is ARMED or ACTIVE.
+func inUse(ports []topo.Port) bool {
+	return slices.ContainsFunc(ports, func(p topo.Port) bool {
 		return p.Num != 0 && p.Peer != topo.None && p.Info.PortState() >= smp.PortArmed
 	})
 }
