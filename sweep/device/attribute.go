@@ -17,6 +17,8 @@ type Attribute struct {
 	// PerSwitch says that a switch has one for all its ports, under port 0.
 	PerSwitch bool
 	Survives  Survival
+	// OfLanes says that they are read only with Conditions.Lanes. What is known of them stays known without.
+	OfLanes bool
 	// Blocks is the number of blocks of a port, 0 where it has none.
 	Blocks func(n *topo.Node, num uint8) int
 	// Size is how many bytes of a block a port with this PortInfo has, 0 for a block that it
@@ -150,7 +152,7 @@ var Attributes = []Attribute{
 		},
 	},
 	{ // of a switch's port, a block for each port that packets to it come in by
-		ID: smp.AttrSLtoVLMappingTable, Name: "SLtoVLMappingTable", Survives: WhileInUse,
+		ID: smp.AttrSLtoVLMappingTable, Name: "SLtoVLMappingTable", Survives: WhileInUse, OfLanes: true,
 		Blocks: func(n *topo.Node, num uint8) int {
 			switch {
 			case n.Type != mad.Switch:
@@ -160,12 +162,12 @@ var Attributes = []Attribute{
 			}
 			return int(n.NumPorts) + 1
 		},
-		Wanted: func(c *Conditions, p *Walking) bool {
+		Wanted: func(_ *Conditions, p *Walking) bool {
 			end := p.Port0
 			if p.Node.Type != mad.Switch {
 				end = p.Info
 			}
-			return c.Lanes && p.inUse() && !p.linkless() && end.CapabilityMask().Has(smp.IsSLMappingSupported)
+			return p.inUse() && !p.linkless() && end.CapabilityMask().Has(smp.IsSLMappingSupported)
 		},
 		Size: func(*topo.Node, uint8, *smp.PortInfo, uint16) int { return lanes.SLs / 2 },
 		Modifier: func(n *topo.Node, num uint8, block uint16) uint32 {
@@ -182,7 +184,7 @@ var Attributes = []Attribute{
 		},
 	},
 	{ // two blocks of low priority, two of high
-		ID: smp.AttrVLArbitrationTable, Name: "VLArbitrationTable", Survives: WhileInUse,
+		ID: smp.AttrVLArbitrationTable, Name: "VLArbitrationTable", Survives: WhileInUse, OfLanes: true,
 		Blocks: func(n *topo.Node, num uint8) int {
 			if n.Type == mad.Switch && num == 0 && !n.SwitchInfo.EnhancedPort0() {
 				return 0
@@ -193,8 +195,8 @@ var Attributes = []Attribute{
 			port := lanes.Of(info, info.OperationalVLs())
 			return 2 * port.Turns(int(block))
 		},
-		Wanted: func(c *Conditions, p *Walking) bool {
-			if !c.Lanes || !p.inUse() || p.linkless() {
+		Wanted: func(_ *Conditions, p *Walking) bool {
+			if !p.inUse() || p.linkless() {
 				return false
 			}
 			port := lanes.Of(p.Info, p.Info.OperationalVLs())

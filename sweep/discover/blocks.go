@@ -44,8 +44,13 @@ func (m *Machine) read(e topo.End) {
 	*p = m.walking(e)
 	for i := range device.Attributes {
 		a := &device.Attributes[i]
+		unused := a.OfLanes && !m.cfg.Lanes
+		if unused && !m.lanes {
+			continue
+		}
 		key, blocks := readKey{a.ID, e}, a.Blocks(p.Node, e.Port)
-		if blocks == 0 || !a.Wanted(&m.cfg.Conditions, p) || m.asked[key] || m.recallBlocks(a, p, e) {
+		if blocks == 0 || !a.Wanted(&m.cfg.Conditions, p) || m.asked[key] || m.recallBlocks(a, p, e) ||
+			unused {
 			continue
 		}
 		m.asked[key] = true

@@ -131,6 +131,7 @@ type portReads struct {
 	reads    device.Walking // the port that read looks at
 	keys     []mad.PKey     // of the table that has been read last
 	unread   map[device.Place]Finding
+	lanes    bool // something is known of tables of lanes
 }
 
 // limit limits the size of the subnet that a walk accepts, whatever the replies contain.
@@ -249,7 +250,9 @@ func New(cfg Config) *Machine {
 		hiding: map[int32][]uint8{}, replaced: map[int32]bool{},
 		keyTrials: keyTrials{tries: map[topo.End]int{}, unproved: map[topo.End]smp.PortInfo{},
 			trials: map[topo.End]int{}},
-		portReads: portReads{asked: map[readKey]bool{}, unread: unreadBefore(&cfg)},
+		portReads: portReads{asked: map[readKey]bool{}, unread: unreadBefore(&cfg),
+			lanes: cfg.Devices.Ports.Holds(smp.AttrSLtoVLMappingTable) ||
+				cfg.Devices.Ports.Holds(smp.AttrVLArbitrationTable)},
 	}
 	m.res = Result{Quick: cfg.Quick, Builder: b, Tables: map[mad.GUID]*device.Blocks{}, Ports: &device.Ports{},
 		Optional: map[device.Place]bool{}}
