@@ -230,6 +230,7 @@ export function map(main, at) {
       await load();
       l = await get(`/v1/map/${encodeURIComponent(wanted)}`, { partition: p.get('partition') });
     }
+    l.worst = l.trunks.map((all) => Math.max(...all));
     shownLayer = l.layout === model.map.layout ? l : null;
   }
 

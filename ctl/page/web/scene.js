@@ -292,12 +292,12 @@ function trunks(s, model, v, o, visible, inBlocks, isIn) {
   let room = many ? 1500 : most;
   const plain = many && !map.blocks.length ? 1500 : 0;
   let drawn = 0;
-  const kind = (i, c) => (o.layer ? bucket(c === undefined ? Math.max(...o.layer.trunks[i]) : o.layer.trunks[i][c], o.layer)
+  const kind = (i, c) => (o.layer ? bucket(c === undefined ? o.layer.worst[i] : o.layer.trunks[i][c], o.layer)
     : kindOf(c === undefined ? model.trunkWorst[i] : map.trunks[i].states[c]));
   for (const i of all) {
     const t = map.trunks[i];
     const l = model.lines[i];
-    const odd = model.trunkWorst[i] !== 'a' || (o.layer && o.layer.unit !== 'routes' && Math.max(...o.layer.trunks[i]) > 0);
+    const odd = model.trunkWorst[i] !== 'a' || (o.layer && o.layer.unit !== 'routes' && o.layer.worst[i] > 0);
     if (many && !odd && drawn >= plain) {
       s.left++;
       continue;
