@@ -163,7 +163,7 @@ const maxFormer = 4 * int(mad.MaxUnicastLID)
 func (m *Machine) former() map[Place]Resident {
 	former := map[Place]Resident{}
 	for at, who := range m.cfg.Former {
-		if n, found := m.b.Find(at.GUID); !found || m.b.Peer(topo.End{Node: n, Port: at.Port}) == topo.NoEnd {
+		if !m.leads(at) {
 			former[at] = who
 		}
 	}
@@ -179,14 +179,19 @@ func (m *Machine) former() map[Place]Resident {
 	return former
 }
 
+// leads reports whether a node has been found behind a port. The node of the port may have fewer ports than it had.
+func (m *Machine) leads(at Place) bool {
+	n, found := m.b.Find(at.GUID)
+	return found && at.Port <= m.b.Node(n).NumPorts && m.b.Peer(topo.End{Node: n, Port: at.Port}) != topo.NoEnd
+}
+
 // addFormer adds the nodes that were behind ports of switches in a subnet that was known.
 func (m *Machine) addFormer(former map[Place]Resident, t *topo.Topo) {
 	for _, s := range t.Switches {
 		node := &t.Nodes[s]
-		n, found := m.b.Find(node.GUID)
 		for num := 1; num <= int(node.NumPorts); num++ {
 			peer := t.Ports[t.Port(s, uint8(num))].Peer
-			if peer == topo.None || found && m.b.Peer(topo.End{Node: n, Port: uint8(num)}) != topo.NoEnd {
+			if peer == topo.None || m.leads(Place{node.GUID, uint8(num)}) {
 				continue
 			}
 			far := &t.Nodes[t.Ports[peer].Node]
