@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"fmt"
+	"os"
 	"runtime"
 	"sort"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/manager"
+	osmlog "ibsm/opensm/log"
 	"ibsm/sim/fabric"
 	"ibsm/topo/net/nettest"
 )
@@ -105,6 +107,52 @@ func TestMemory(t *testing.T) {
 	}
 	b.pass(settling)
 	b.mustBeWhole(m)
+}
+
+// TestQuietDay: in a day of an unchanged subnet no Set is sent and no line of the log written but the debug lines of
+// light sweeps, each of which costs a request to each switch and one to our own port, and the heap does not grow.
+func TestQuietDay(t *testing.T) {
+	spec, switches := "fattree:k=4", uint64(20)
+	if os.Getenv("IBSM_PROOF") != "" {
+		spec, switches = "fattree:k=8", 80
+	}
+	b := newHarness(t, nettest.Generate(t, spec), fabric.Config{Seed: 1})
+	m := b.comeUp(registrarConfig())
+	b.pass(settling) // a model's first switch is asked for the states of its ports
+	lines, sweeps := 0, uint64(0)
+	m.OnAction = func(_ time.Duration, a manager.Action) {
+		switch a := a.(type) {
+		case manager.Log:
+			if lines++; a.Msg == osmlog.LightSweep || a.Msg == osmlog.LightSweepDone {
+				lines--
+			}
+		case manager.Swept:
+			sweeps++
+		}
+	}
+	heap := func(d time.Duration) uint64 {
+		for end := b.Fabric.Now() + d; b.Fabric.Now() < end; {
+			b.pass(time.Hour)
+		}
+		var stats runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&stats)
+		return stats.HeapAlloc
+	}
+	before := heap(time.Hour)
+	b.Fabric.ResetStats()
+	sweeps = 0
+	after := heap(24 * time.Hour)
+	t.Logf("%d light sweeps, heap %d and %d KiB: %s", sweeps, before>>10, after>>10, asked(b.Fabric))
+	if n := b.sets(); n > 0 || lines > 0 {
+		t.Errorf("%d Sets, %d lines in the log", n, lines)
+	}
+	if got, want := uint64(total(b.Fabric)), sweeps*(switches+1); sweeps < 8600 || got != want {
+		t.Errorf("%d light sweeps send %d SMPs, want %d", sweeps, got, want)
+	}
+	if after > before+64<<10 {
+		t.Errorf("the heap grows from %d to %d bytes", before, after)
+	}
 }
 
 // A node without a description is asked for one in each light sweep, and no more comes of
