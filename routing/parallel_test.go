@@ -23,11 +23,11 @@ func TestParallel(t *testing.T) {
 	}{{0, n}, {routing.Workers(n), n}, {1, 1}, {routing.Workers(2 * n), n}} {
 		done := make([]atomic.Int32, 100)
 		var started atomic.Int32
-		begin := time.Now()
 		err := routing.Parallel(t.Context(), c.most, len(done), func() func(int) {
 			started.Add(1)
 			return func(i int) {
 				done[i].Add(1)
+				begin := time.Now()
 				for int(started.Load()) < c.workers && i > 0 || time.Since(begin) < time.Millisecond {
 				}
 			}
