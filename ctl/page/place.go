@@ -21,6 +21,7 @@ const (
 	blockGap    = 40
 	widest      = 64  // switches in a row without pods
 	aspect      = 1.8 // of the whole map, about
+	screen      = 2.2 // width by height of the room that a wide screen has for the map, about
 )
 
 // Point is a place on the map: the upper left corner of a switch.
@@ -214,10 +215,7 @@ func slots(all []numbered, turn int) (at []int, used int) {
 // row places switches in rows of so many columns, as far apart as there is room, and returns the height.
 func (p *Places) row(all []numbered, turn, columns int, x, y, height float64) float64 {
 	at, used := slots(all, turn)
-	apart := 1
-	for 2*apart*step(used) <= columns {
-		apart *= 2
-	}
+	apart := apartBy(used, columns)
 	rows := 1
 	for i, n := range all {
 		slot := at[i] * apart
@@ -225,6 +223,21 @@ func (p *Places) row(all []numbered, turn, columns int, x, y, height float64) fl
 		rows = max(rows, slot/columns+1)
 	}
 	return float64(rows) * height
+}
+
+// apartBy is how many columns apart so many switches stand.
+func apartBy(used, columns int) int {
+	apart := 1
+	for 2*apart*step(used) <= columns {
+		apart *= 2
+	}
+	return apart
+}
+
+// middle is where a row begins that is in the middle of so many columns.
+func middle(all []numbered, columns int) float64 {
+	_, used := slots(all, 0)
+	return float64(max(0, columns-apartBy(used, columns)*step(used))/2) * cellPitch
 }
 
 // levelsOf are the switches by level, the leafs first. Switches whose names differ in numbers alone are on one level,
@@ -279,6 +292,9 @@ func (p *Places) tree(f *shape.Fabric) {
 		}
 	}
 	gap := min(max(levelGap, float64(columns)*cellPitch/8), 3*levelGap)
+	if len(pods) <= 1 && columns <= widest && len(levels) > 1 { // as high as a screen where the rows are as wide
+		gap = max(levelGap, (float64(columns)*cellPitch/screen-2*height)/float64(len(levels)-1))
+	}
 	lowest := 0
 	if len(pods) > 1 {
 		lowest = 2
@@ -295,7 +311,7 @@ func (p *Places) tree(f *shape.Fabric) {
 		if lowest == 2 {
 			p.block(all)
 		}
-		y += p.row(all, 0, columns, 0, y, rowHeight) + gap
+		y += p.row(all, 0, columns, middle(all, columns), y, rowHeight) + gap
 	}
 	if lowest == 2 {
 		p.pods(pods, podColumns, podWidth, y, podHeight)

@@ -26,7 +26,8 @@ func TestPictures(t *testing.T) {
 		t.Skip("IBSM_PICTURES names no folder")
 	}
 	for name, spec := range map[string]string{"tree": "fattree:k=8", "torus": "torus:dims=4x4x4", "dragonfly": "dragonfly",
-		"pods": "pods:cables=4", "real": "../../../../shared/data/ndr-582.topo", "large": "fattree:k=24"} {
+		"pods": "pods:cables=4", "real": "../../../../shared/data/ndr-582.topo", "large": "fattree:k=24",
+		"rails": rails(t, 4, 16, 16)} {
 		if only := os.Getenv("IBSM_FABRIC"); only != "" && only != name {
 			continue
 		}

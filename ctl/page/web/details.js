@@ -15,6 +15,9 @@ function number(n, layer) {
   return `${n} ${layer.unit}`;
 }
 
+// inTable is a number of a layer where the unit is in the heading.
+const inTable = (n, layer) => (n >= 0 && /^(routes|errors)$/.test(layer.unit) ? String(n) : number(n, layer));
+
 // details are what there is to say of a selection, or of a path; null for nothing.
 export function details(model, marks, layer, p) {
   const parts = [];
@@ -28,8 +31,8 @@ function path(model, r, layer, p) {
     const s = model.byGUID.get(h.node);
     const at = s === undefined || !h.out ? null : model.findPort(s, h.out);
     let load = '';
-    if (layer && at?.trunk !== undefined) load = number(layer.trunks[at.trunk][at.cable], layer);
-    if (layer && at?.square !== undefined) load = number(layer.hosts[s][at.square], layer);
+    if (layer && at?.trunk !== undefined) load = inTable(layer.trunks[at.trunk][at.cable], layer);
+    if (layer && at?.square !== undefined) load = inTable(layer.hosts[s][at.square], layer);
     return el('tr', {}, el('td', {}, name(h.desc.trim())), el('td', {}, h.out ? String(h.out) : ''), el('td', {}, h.width ? `${h.width} ${h.speed}` : ''), el('td', {}, load));
   });
   return el('section', {}, el('h2', {}, 'Path'), el('p', {}, name(r.from.desc), ' to ', name(r.to.desc), `: ${r.result}, ${r.links} links, ${r.gbps} Gb/s, MTU ${r.mtu}, SL ${r.sl}`),

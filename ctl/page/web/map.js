@@ -14,7 +14,7 @@ const keys = {
 // map shows the subnet. Its places are the server's: zoom and selection are in the address.
 export function map(main, at) {
   main.className = 'wide';
-  const layer = el('select', { id: 'layer', onchange: () => change({ layer: layer.value, partition: '' }) },
+  const layer = el('select', { id: 'layer', onchange: () => change({ layer: layer.value, partition: layer.value === 'partition' ? now.params.get('partition') : '' }) },
     Object.entries(layers).map(([value, text]) => el('option', { value }, text)));
   const from = el('input', { id: 'from', maxLength: 256, size: 14, placeholder: 'host' });
   const to = el('input', { id: 'to', maxLength: 256, size: 14, placeholder: 'host' });
@@ -112,7 +112,7 @@ export function map(main, at) {
   function fit(note) {
     if (!model) return;
     const m = model.map;
-    centre(m.width / 2 - 3, m.height / 2, Math.min((v.w - 40) / Math.max(m.width, 1), (v.h - 40) / Math.max(m.height, 1), 2.5));
+    centre(m.width / 2 - 3, (m.height + model.top) / 2, Math.min((v.w - 40) / Math.max(m.width, 1), (v.h - 40) / Math.max(m.height - model.top, 1), 2.5));
     if (note) moved(true);
     else redraw();
   }
@@ -195,7 +195,9 @@ export function map(main, at) {
     const before = now;
     now = next;
     const p = now.params;
-    layer.value = layers[p.get('layer')] ? p.get('layer') : '';
+    layer.querySelector('[value=partition]')?.remove();
+    if (p.get('layer') === 'partition') layer.append(el('option', { value: 'partition' }, `partition ${p.get('partition')}`));
+    layer.value = layers[p.get('layer')] || p.get('layer') === 'partition' ? p.get('layer') : '';
     from.value = p.get('from') || '';
     to.value = p.get('to') || '';
     plan.checked = p.get('plan') === '1';
@@ -362,7 +364,7 @@ export function map(main, at) {
   function saveSVG() {
     if (!model) return;
     const m = model.map;
-    const all = { x: 20, y: 20, k: 1, w: m.width + 40, h: m.height + 40 };
+    const all = { x: 20, y: 20 - model.top, k: 1, w: m.width + 40, h: m.height - model.top + 40 };
     save('subnet.svg', 'image/svg+xml', svg(scene(model, v.k < 0.27 ? v : all, { layer: shownLayer, marks: marks.all() }), colours, v.k < 0.27 ? v.w : all.w, v.k < 0.27 ? v.h : all.h, `Subnet, generation ${m.generation}`));
   }
 

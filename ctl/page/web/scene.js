@@ -29,7 +29,10 @@ export class Model {
       this.ofSwitch[t.a].push(i);
       this.ofSwitch[t.b].push(i);
     });
+    this.columns = along(map.switches, (s) => s.x, (s) => s.y);
+    this.rows = along(map.switches, (s) => s.y, (s) => s.x);
     this.lines = map.trunks.map((t) => this.line(t));
+    this.top = Math.min(0, ...new Set(this.lines.map((l) => (Number.isNaN(l.cy) ? 0 : Math.floor((l.y1 + l.y2 + 2 * l.cy) / 4) - 4)))); // of bends
     this.bundles = this.bundle();
     this.refresh();
   }
@@ -76,7 +79,7 @@ export class Model {
     const dx = l.x2 - l.x1;
     const dy = l.y2 - l.y1;
     const far = Math.hypot(dx, dy);
-    if ((Math.abs(dx) < 1 && far > 160) || (Math.abs(dy) < 1 && far > 1.6 * (pitch + 26))) {
+    if ((Math.abs(dx) < 1 && between(this.columns.get(a.x), a.y, b.y)) || (Math.abs(dy) < 1 && between(this.rows.get(a.y), a.x, b.x))) {
       const bend = 0.1 * far + 12;
       l.cx = (l.x1 + l.x2) / 2 + (dy / far) * bend;
       l.cy = (l.y1 + l.y2) / 2 - (dx / far) * bend;
@@ -154,6 +157,29 @@ export class Model {
   }
 }
 
+// along are the places of switches in one direction, by those in the other one.
+function along(switches, key, value) {
+  const at = new Map();
+  for (const s of switches) {
+    if (!at.has(key(s))) at.set(key(s), []);
+    at.get(key(s)).push(value(s));
+  }
+  for (const list of at.values()) list.sort((a, b) => a - b);
+  return at;
+}
+
+// between says whether a place of a sorted list is between two others.
+function between(list, a, b) {
+  const [least, most] = [Math.min(a, b), Math.max(a, b)];
+  let [low, high] = [0, list.length];
+  while (low < high) {
+    const mid = (low + high) >> 1;
+    if (list[mid] > least + 1) high = mid;
+    else low = mid + 1;
+  }
+  return list[low] < most - 1;
+}
+
 function distance(x, y, x1, y1, x2, y2) {
   const dx = x2 - x1;
   const dy = y2 - y1;
@@ -216,6 +242,8 @@ export function tail(name, width, size) {
   for (let i = name.length - room; i < name.length - 1; i++) {
     if (/[-_ ./:]/.test(name[i - 1])) return name.slice(i);
   }
+  const number = /\d+$/.exec(name)?.[0] || '';
+  if (number && number.length <= room) return number;
   return room < 3 ? '' : '…' + name.slice(-(room - 1));
 }
 
@@ -330,9 +358,18 @@ function trunks(s, model, v, o, visible, inBlocks, isIn) {
     const l = model.lines[i];
     const up = [...t.states].filter((c) => c === 'a').length;
     if (!(few && v.k > 0.6) && !(odd && !o.layer && (few || up > 0))) continue;
-    const at = 0.3 + 0.4 * ((i * 0.618) % 1); // apart from those beside it
+    let at = 0.3 + 0.4 * ((i * 0.618) % 1); // apart from those beside it
+    for (let tries = 0; tries < 4 && few && onSwitch(map, visible, l.x1 + (l.x2 - l.x1) * at, l.y1 + (l.y2 - l.y1) * at); tries++) at = 0.2 + ((at + 0.03) % 0.6);
     s.text(up === t.states.length ? String(up) : `${up}/${t.states.length}`, l.x1 + (l.x2 - l.x1) * at, l.y1 + (l.y2 - l.y1) * at, v, 11, 'center', up === t.states.length ? 'count' : 'bad');
   }
+}
+
+// onSwitch says whether a number at a place would hide the name of a switch.
+function onSwitch(map, visible, x, y) {
+  return visible.some((i) => {
+    const sw = map.switches[i];
+    return x > sw.x - 8 && x < sw.x + boxWidth + 8 && y > sw.y - 8 && y < sw.y + boxHeight + 8;
+  });
 }
 
 function blocks(s, model, v, isIn) {
