@@ -149,3 +149,23 @@ func TestGroupsHaveTitles(t *testing.T) {
 		t.Errorf("a group without a number is called %q", got)
 	}
 }
+
+// TestFlatTree: the map of a tree of two levels is not much wider than a screen, and its spines stand in the middle.
+func TestFlatTree(t *testing.T) {
+	for _, spec := range []string{"fattree:k=16,levels=2", "fattree:k=36,levels=2"} {
+		nodes, links := ctltest.Rows(t, spec)
+		c := newChart(nodes, links, nil)
+		if c.Width > 1.2*screen*c.Height || c.Height > c.Width {
+			t.Errorf("%s: %.0f x %.0f", spec, c.Width, c.Height)
+		}
+		least, most := c.Width, 0.0
+		for i := range c.Switches {
+			if s := &c.Switches[i]; strings.HasPrefix(s.Name, "spine") {
+				least, most = min(least, s.X), max(most, s.X+boxWidth)
+			}
+		}
+		if left, right := least, c.Width-most; max(left, right)-min(left, right) > c.Width/4 {
+			t.Errorf("%s: spines from %.0f to %.0f of %.0f", spec, least, most, c.Width)
+		}
+	}
+}
