@@ -18,8 +18,18 @@ type Forwarding struct {
 	homes    []home // by LID
 	added    []bool // by SwitchIdx, of what By returns: switches that there were not
 	// by the number that a switch had before, of what By returns: that of now; nil for the same
-	to []topo.SwitchIdx
+	to       []topo.SwitchIdx
+	compared []comparison // by SwitchIdx: the last one of its row; nil unless they are kept
 }
+
+// comparison is where two rows differ.
+type comparison struct {
+	rows [2][]uint8
+	lids []int32
+}
+
+// maxCompared is in how many entries rows may differ that are not compared again.
+const maxCompared = 1024
 
 // switches are the GUIDs of the switches of a subnet.
 func switches(t *topo.Topo) []mad.GUID {
@@ -49,6 +59,13 @@ func NewForwarding(t *topo.Topo, l *topo.LIDs, tables *Tables) *Forwarding {
 	}
 	return f
 }
+
+// KeepComparisons has a Forwarding keep where its rows differ from others: several proofs compare the same ones. Until
+// DropComparisons, only one goroutine may compare it.
+func (f *Forwarding) KeepComparisons() { f.compared = make([]comparison, len(f.Rows)) }
+
+// DropComparisons forgets them, and lets go of the other rows.
+func (f *Forwarding) DropComparisons() { f.compared = nil }
 
 // With is how the same switches forward by other rows up to top.
 func (f *Forwarding) With(rows [][]uint8, top mad.LID) *Forwarding {
@@ -215,7 +232,7 @@ func (f *Forwarding) Changes(was *Forwarding, moved func(lid int), entry func(s 
 			}
 			continue
 		}
-		Unequal(part(was.Rows[s], 0, blocks*BlockSize), row, func(lid int) { entry(s, lid) })
+		f.unequal(s, part(was.Rows[s], 0, blocks*BlockSize), row, func(lid int) { entry(s, lid) })
 		var turned [256]bool
 		turns := false
 		f.Tracer.Turns(was.Tracer, s, func(port uint8) { turned[port], turns = true, true })
@@ -271,9 +288,45 @@ func (f *Forwarding) Now(s topo.SwitchIdx) topo.SwitchIdx {
 // Added reports whether what By returned has a switch only because the other subnet has it.
 func (f *Forwarding) Added(s topo.SwitchIdx) bool { return f.added != nil && f.added[s] }
 
+// unequal is Unequal for two rows of a switch, which are not read again where they were compared last.
+func (f *Forwarding) unequal(s topo.SwitchIdx, was, is []uint8, do func(lid int)) {
+	if f.compared == nil || SameRow(was, is) {
+		Unequal(was, is, do)
+		return
+	}
+	last := &f.compared[s]
+	if SameRow(last.rows[0], was) && SameRow(last.rows[1], is) || SameRow(last.rows[0], is) && SameRow(last.rows[1], was) {
+		for _, lid := range last.lids {
+			do(int(lid))
+		}
+		return
+	}
+	var lids []int32
+	Unequal(was, is, func(lid int) {
+		if len(lids) <= maxCompared {
+			lids = append(lids, int32(lid))
+		}
+		do(lid)
+	})
+	if len(lids) <= maxCompared {
+		*last = comparison{[2][]uint8{was, is}, lids}
+	}
+}
+
+// Differs reports whether a switch forwards otherwise by another row.
+func (f *Forwarding) Differs(s topo.SwitchIdx, row []uint8) (differs bool) {
+	f.unequal(s, row, f.Rows[s], func(int) { differs = true })
+	return differs
+}
+
+// SameRow reports whether two rows are one, in one place of memory.
+func SameRow(a, b []uint8) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+}
+
 // Unequal calls do for the LIDs for which two rows of a switch have different entries. A row has NoPath beyond its end.
 func Unequal(was, is []uint8, do func(lid int)) {
-	if len(was) == len(is) && (len(is) == 0 || &was[0] == &is[0]) {
+	if SameRow(was, is) {
 		return
 	}
 	const step = 16 * BlockSize // most rows that differ do so in few places

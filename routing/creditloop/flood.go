@@ -174,7 +174,7 @@ func (f *flood) come(to place, lids uint64) {
 // leave follows packets of an SL that leave a switch.
 func (f *flood) leave(from place, lids uint64, sl uint8) {
 	for i := range f.rules {
-		if i == 0 || !sameRow(f.rules[0].Forwarding.Rows[from.at], f.rules[i].Forwarding.Rows[from.at]) {
+		if i == 0 || !routing.SameRow(f.rules[0].Forwarding.Rows[from.at], f.rules[i].Forwarding.Rows[from.at]) {
 			f.sort(f.rules[i].Forwarding.Rows[from.at], lids)
 		}
 	}
@@ -229,7 +229,7 @@ func (f *flood) onwardFrom(s topo.SwitchIdx, lids uint64) *onward {
 	next := f.next[int(s)*f.graph.ports:][:f.graph.ports]
 	for i := range f.rules {
 		row := f.rules[i].Forwarding.Rows[s]
-		if i > 0 && sameRow(row, f.rules[0].Forwarding.Rows[s]) {
+		if i > 0 && routing.SameRow(row, f.rules[0].Forwarding.Rows[s]) {
 			continue
 		}
 		for rest := lids; rest != 0; rest &= rest - 1 {
@@ -243,11 +243,6 @@ func (f *flood) onwardFrom(s topo.SwitchIdx, lids uint64) *onward {
 		}
 	}
 	return to
-}
-
-// sameRow reports whether two rows are one.
-func sameRow(a, b []uint8) bool {
-	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
 // depend notes that packets of a stream go on by a port.

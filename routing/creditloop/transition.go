@@ -1,7 +1,6 @@
 package creditloop
 
 import (
-	"bytes"
 	"context"
 	"slices"
 
@@ -61,7 +60,7 @@ const (
 // rewritten are the switches whose rules change.
 func (t *transition) rewritten() (changed []topo.SwitchIdx) {
 	for s := range t.in.Topo.Switches {
-		if !bytes.Equal(t.in.Forwarding.Rows[s], t.in.Before.Forwarding.Rows[s]) || t.remapped(topo.SwitchIdx(s)) {
+		if t.in.Forwarding.Differs(topo.SwitchIdx(s), t.in.Before.Forwarding.Rows[s]) || t.remapped(topo.SwitchIdx(s)) {
 			changed = append(changed, topo.SwitchIdx(s))
 		}
 	}

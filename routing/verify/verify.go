@@ -69,7 +69,7 @@ type Report struct {
 	checker  *checker  // that found it
 }
 
-// Forwarding is that of the tables.
+// Forwarding is that of the tables. It keeps comparisons.
 func (r *Report) Forwarding() *routing.Forwarding { return r.checker.Forwarding }
 
 // Bad is the number of routes and entries that the tables are to blame for.
@@ -132,6 +132,7 @@ type checker struct {
 func newChecker(t *topo.Topo, l *topo.LIDs, tables *routing.Tables) *checker {
 	c := &checker{Forwarding: routing.NewForwarding(t, l, tables), lids: l, topo: t, rules: newRules(t, l, tables)}
 	c.part = sync.OnceValue(func() []int32 { return routing.NewGraph(t).Components() })
+	c.KeepComparisons()
 	c.longest = make([]uint8, c.Blocks()*routing.BlockSize)
 	c.farthest = slices.Repeat([]topo.SwitchIdx{topo.None}, len(c.longest))
 	return c

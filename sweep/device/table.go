@@ -126,12 +126,20 @@ func (t *Blocks) Snapshot() Blocks {
 // InFlight. If nothing has to be written, it is Complete.
 func (t *Blocks) Target(row []byte) *Blocks {
 	target := &Blocks{row: row}
-	if t.Complete() && len(t.row) == len(row) && (len(row) == 0 || &t.row[0] == &row[0]) {
+	complete := t.Complete() && len(t.row) == len(row)
+	if complete && (len(row) == 0 || &t.row[0] == &row[0]) {
 		return target
 	}
-	for b := range len(row) / BlockSize {
-		if t.State(b) != Known || string(t.Block(b)) != string(target.Block(b)) {
-			target.Take(b, Sent)
+	const step = 16 // most tables differ in few places
+	for first, blocks := 0, len(row)/BlockSize; first < blocks; first += step {
+		end := min(first+step, blocks)
+		if complete && string(t.row[first*BlockSize:end*BlockSize]) == string(row[first*BlockSize:end*BlockSize]) {
+			continue
+		}
+		for b := first; b < end; b++ {
+			if t.State(b) != Known || string(t.Block(b)) != string(target.Block(b)) {
+				target.Take(b, Sent)
+			}
 		}
 	}
 	return target

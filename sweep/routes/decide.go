@@ -122,6 +122,11 @@ func Decide(ctx context.Context, in In, was State) (Result, State) {
 	d := &decision{In: &in, was: &was, next: was}
 	d.begin()
 	d.routeAvoiding(ctx)
+	for _, r := range []*verify.Report{d.out.Report, d.out.BeforeCut} {
+		if r != nil {
+			r.Forwarding().DropComparisons()
+		}
+	}
 	if d.out.Fitting.State != LanesFirst && ctx.Err() == nil {
 		d.out.TurnOff = d.turnOff(ctx)
 	}
