@@ -295,7 +295,8 @@ func (f *Forwarding) unequal(s topo.SwitchIdx, was, is []uint8, do func(lid int)
 		return
 	}
 	last := &f.compared[s]
-	if SameRow(last.rows[0], was) && SameRow(last.rows[1], is) || SameRow(last.rows[0], is) && SameRow(last.rows[1], was) {
+	a, b := last.rows[0], last.rows[1]
+	if SameRow(a, was) && SameRow(b, is) || SameRow(a, is) && SameRow(b, was) {
 		for _, lid := range last.lids {
 			do(int(lid))
 		}

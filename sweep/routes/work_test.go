@@ -96,7 +96,8 @@ func TestDecideAsAfresh(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if got := out.Report; got.Count != want.Count || got.Longest != want.Longest || got.Routes != want.Routes ||
+				got := out.Report
+				if got.Count != want.Count || got.Longest != want.Longest || got.Routes != want.Routes ||
 					!slices.Equal(got.Examples, want.Examples) || !slices.Equal(got.Good(), want.Good()) {
 					t.Fatalf("found %+v, afresh %+v", got.Count, want.Count)
 				}
