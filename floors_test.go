@@ -65,7 +65,7 @@ var floors = []floor{
 	{packages: "daemon", modules: "github.com/coreos/go-systemd/v22"},
 	{packages: "sim/fabric sim/fluid"},
 	{packages: "sim sim/hosts sim/ibsim sim/playback sim/fabric/fabrictest"},
-	{packages: "sim/ibsim/ibsimtest"},
+	{packages: "sim/baddays sim/ibsim/ibsimtest"},
 	{packages: "cmd/cli", modules: "github.com/spf13/cobra github.com/spf13/pflag"},
 	{packages: "cmd/ibsm cmd/ibsmctl cmd/ibfabric", modules: "github.com/spf13/cobra golang.org/x/term"},
 }
@@ -75,6 +75,7 @@ var narrow = map[string]string{
 	// The simulated fabric does not import what it judges.
 	"sim/fabric":   "mad mad/* topo/net",
 	"sim/hosts":    "mad mad/* topo/net sim/fabric",
+	"sim/baddays":  "mad mad/* topo/net sim/fabric sim/hosts",
 	"sim/ibsim":    "mad mad/* sim/fabric",
 	"sim/playback": "mad mad/* plural sim/fabric topo/net",
 	// Only tests and programs import simulations.

@@ -40,12 +40,20 @@ func (f *Fabric) answer(at int32, p *mad.Packet) Drop {
 	case !f.checkMKey(at, p):
 		return DropMKey
 	default:
-		asked, answers := *p.Data(), true
+		s := Set{f.now, f.ports[at].node, f.ports[at].num, p.AttrID(), p.AttrMod(), *p.Data(), 0, p.TID(), false}
+		watched, answers := set && f.cfg.OnSet != nil, true
+		var before [mad.DataSize]byte
+		if watched {
+			f.attribute(at, false, s.Attr, s.Mod, &before)
+		}
 		if status, answers = f.obey(at, set, p); !answers {
 			return DropUnresponsive
 		}
-		if set && f.cfg.OnSet != nil {
-			f.cfg.OnSet(Set{f.now, f.ports[at].node, f.ports[at].num, p.AttrID(), p.AttrMod(), asked, status})
+		if watched {
+			after := [mad.DataSize]byte{}
+			f.attribute(at, false, s.Attr, s.Mod, &after)
+			s.Status, s.Changed = status, before != after
+			f.cfg.OnSet(s)
 		}
 		if p.AttrID() == smp.AttrPortInfo {
 			f.hideMKey(at, p)

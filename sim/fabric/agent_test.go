@@ -123,9 +123,13 @@ func TestTablesAreStored(t *testing.T) {
 	}
 	for i, s := range sets {
 		if s.Attr != tests[i].attr || s.Mod != tests[i].mod || s.Data != tests[i].data || s.Status != mad.StatusOK ||
-			s.Node != []int32{sw1, h2}[len(tests[i].path)-1] {
+			s.Node != []int32{sw1, h2}[len(tests[i].path)-1] || s.TID != 77 || !s.Changed {
 			t.Errorf("OnSet %d: %+v", i, s)
 		}
+	}
+	again := tests[0]
+	if c.set(again.attr, again.mod, again.data, again.path...); sets[len(sets)-1].Changed {
+		t.Error("the same Set once more has changed something")
 	}
 	// Neighbours of what was written keep their power-up contents.
 	if lft := c.get(smp.AttrLinearForwardingTable, 4, 1); lft[0] != noPort || lft[63] != noPort {

@@ -36,6 +36,9 @@ type Set struct {
 	Mod    uint32
 	Data   [mad.DataSize]byte // as asked for
 	Status mad.Status
+	TID    mad.TID
+	// Changed says that the agent answers a Get otherwise than before; that of a recording always does.
+	Changed bool
 }
 
 // Fabric is a simulated subnet. Its methods must not be called concurrently.

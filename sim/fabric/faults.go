@@ -10,6 +10,7 @@ import (
 // and reply apart. Rates are probabilities, 0 to 1.
 type Faults struct {
 	Loss      float64
+	SMPLoss   float64 // of SMPs, besides Loss, but for those to the agent of the sender's own port
 	Duplicate float64
 	Reorder   float64       // takes ReorderBy longer than others
 	ReorderBy time.Duration // 0: ten times Latency
@@ -23,6 +24,9 @@ func (f *Fabric) SetFaults(x Faults) { f.cfg.Faults = x }
 // way keeps the old one.
 func (f *Fabric) SetLatency(d time.Duration) { f.cfg.Latency = d }
 
+// SetTrainTime changes the time from a cable being in order to the port's Initialize.
+func (f *Fabric) SetTrainTime(d time.Duration) { f.cfg.TrainTime = d }
+
 // SetLoss has a station lose packets on the cable of its port from now on, at random in each
 // direction, besides what Faults lose. rate is a probability, 0 to 1. What the station asks the
 // agent of its own port does not go over the cable, and is not lost.
@@ -31,10 +35,12 @@ func (s *Station) SetLoss(rate float64) { s.loss = rate }
 // losesOnCable reports whether a packet is lost on the cable of the station at a port.
 func (f *Fabric) losesOnCable(port int32, d *mad.Datagram) bool {
 	s := f.ports[port].station
-	if s == nil || d.Packet.MgmtClass() == mad.ClassDirected && d.Packet.HopCount() == 0 {
-		return false
-	}
-	return f.chance(s.loss)
+	return s != nil && !stays(d) && f.chance(s.loss)
+}
+
+// stays reports whether a packet goes over no cable.
+func stays(d *mad.Datagram) bool {
+	return d.Packet.MgmtClass() == mad.ClassDirected && d.Packet.HopCount() == 0
 }
 
 // Faults are the random faults in force, and the latency.
@@ -51,7 +57,7 @@ func (f *Fabric) onWire(kind eventKind, port int32, d *mad.Datagram) {
 // onWireAfter is onWire for a packet of a vPort of port that begins its way after a time.
 func (f *Fabric) onWireAfter(after time.Duration, kind eventKind, port int32, vPort uint16, d *mad.Datagram) {
 	x := &f.cfg.Faults
-	if f.chance(x.Loss) || f.losesOnCable(port, d) {
+	if f.chance(x.Loss) || f.losesOnCable(port, d) || d.QP() == 0 && !stays(d) && f.chance(x.SMPLoss) {
 		f.drop(DropLoss, d)
 		return
 	}

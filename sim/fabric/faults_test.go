@@ -200,3 +200,21 @@ func FuzzStation(f *testing.F) {
 		}
 	})
 }
+
+// TestSMPLoss: SMPs alone are lost, and none that stays in the sender's node.
+func TestSMPLoss(t *testing.T) {
+	f := New(twoSwitches(), Config{Seed: 1, Faults: Faults{SMPLoss: 1}})
+	c := newClient(t, f, h1)
+	if p := c.request(mad.MethodGet, smp.AttrNodeInfo, 0, [64]byte{}, 1); p != nil {
+		t.Errorf("an answer of the switch: %s", describe(p))
+	}
+	c.get(smp.AttrNodeInfo, 0)
+	var d mad.Datagram
+	d.Packet.SetHeader(mad.ClassSA, mad.MethodGet, 0, 0)
+	before := f.Stats().Drops[DropLoss]
+	d.QPN = 1
+	c.s.Send([]mad.Datagram{d})
+	if lost := f.Stats().Drops[DropLoss] - before; before != 1 || lost > 0 {
+		t.Errorf("%d SMPs are lost, and %d packets of other classes", before, lost)
+	}
+}

@@ -65,7 +65,8 @@ func (f *Fabric) atAgent(at int32, dlid mad.LID, d *mad.Datagram) {
 		return
 	}
 	if subnet && p.Method() == mad.MethodSet && f.cfg.OnSet != nil {
-		f.cfg.OnSet(Set{f.now, f.ports[at].node, f.ports[at].num, p.AttrID(), p.AttrMod(), *p.Data(), r.Status})
+		f.cfg.OnSet(Set{At: f.now, Node: f.ports[at].node, In: f.ports[at].num, Attr: p.AttrID(), Mod: p.AttrMod(),
+			Data: *p.Data(), Status: r.Status, TID: p.TID(), Changed: true})
 	}
 	*p = q
 	p.SetMethod(mad.MethodGetResp)

@@ -116,6 +116,13 @@ func NewFunctions(f *fabric.Fabric, seed uint64, at []fabric.VPort) (*Crowd, err
 	return c, nil
 }
 
+// Close takes all hosts away from their ports.
+func (c *Crowd) Close() {
+	for i := range c.hosts {
+		c.hosts[i].station.Detach()
+	}
+}
+
 // Boot is what every host does once its port is Active: it asks for the broadcast
 // group, joins it, subscribes to four traps and asks for paths.
 type Boot struct {
