@@ -60,6 +60,7 @@ The ratio is ibsm's figure divided by OpenSM's: the median over all pairs of run
 depends less on the load of the machine than absolute times.
 
 With --base two versions of ibsm are compared: then the other ibsm does all that is said of OpenSM.`}
+	c.AddCommand(newBenchDays())
 	b.options(c)
 	c.Flags().StringVar(&b.base, "base", "", "compare with the ibsm program at `PATH` instead of OpenSM")
 	c.Flags().IntVar(&b.runs, "runs", 0, "`N` paired runs of each SPEC (default: 3, and 1 above 5,000 hosts)")
