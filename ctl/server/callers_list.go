@@ -161,25 +161,36 @@ func (l *partitionLister) ofFile(p *partitions.Partition) *ctl.Partition {
 	return out
 }
 
-// unseen are the members of a partition of the file whose GUIDs nothing has. Nobody waits for them.
+// unseen are the members of a partition of the file whose GUIDs or names nothing has. Nobody waits for them.
 func (l *partitionLister) unseen(p *partitions.Partition) iter.Seq[ctl.PartitionMember] {
 	return func(yield func(ctl.PartitionMember) bool) {
 		if l.subnet == nil {
 			return
 		}
-		var listed map[mad.GUID]bool
+		listed := map[string]bool{}
 		for i := range p.Members {
 			m := &p.Members[i]
-			if m.Who != partitions.OnePort || l.portBehind(m.Port) != topo.None || listed[m.Port] {
+			out := ctl.PartitionMember{Membership: m.Membership.String(), Index0: m.Index0,
+				State: callers.Pending.String()}
+			switch m.Who {
+			case partitions.OnePort:
+				if l.portBehind(m.Port) != topo.None {
+					continue
+				}
+				out.GUID, out.Why = m.Port.String(), callers.Unseen
+			case partitions.Hosts:
+				if ports, claimed := l.facts.Find(m.Name); len(ports)+len(claimed) > 0 {
+					continue
+				}
+				out.Host, out.Why = m.Name, callers.UnseenHost
+			default:
 				continue
 			}
-			if listed == nil {
-				listed = map[mad.GUID]bool{}
-			}
-			listed[m.Port] = true
-			if !yield(ctl.PartitionMember{GUID: m.Port.String(), Membership: m.Membership.String(), Index0: m.Index0,
-				State: callers.Pending.String(), Why: callers.Unseen}) {
-				return
+			if key := out.GUID + out.Host; !listed[key] {
+				listed[key] = true
+				if !yield(out) {
+					return
+				}
 			}
 		}
 	}

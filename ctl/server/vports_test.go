@@ -307,9 +307,11 @@ func TestVPortsAsMembers(t *testing.T) {
 	}
 	unseen, ready := policy.Partitions[1], l.ofFile(&policy.Partitions[1]).Ready
 	nobody := partitions.Member{Who: partitions.OnePort, Port: 0x99, Membership: partitions.Limited}
-	unseen.Members = append(slices.Clone(unseen.Members), nobody, nobody)
-	if p := l.ofFile(&unseen); len(p.Members) != 3 || p.Members[2].GUID != nobody.Port.String() ||
-		p.Members[2].State != "pending" || p.Members[2].Membership != "limited" || p.States["pending"] != 2 ||
+	absent := partitions.Member{Who: partitions.Hosts, Name: "not-there", Membership: partitions.Full}
+	unseen.Members = append(slices.Clone(unseen.Members), nobody, nobody, absent, absent)
+	if p := l.ofFile(&unseen); len(p.Members) != 4 || p.Members[3].Host != "not-there" ||
+		p.Members[3].State != "pending" || p.Members[2].GUID != nobody.Port.String() ||
+		p.Members[2].State != "pending" || p.Members[2].Membership != "limited" || p.States["pending"] != 3 ||
 		p.Ready != ready {
 		t.Errorf("with a GUID that nothing has: %+v", p)
 	}

@@ -24,8 +24,11 @@ const (
 	Failed                   // the port cannot have the P_Key, or does not take it
 )
 
-// Unseen is why a GUID that nothing has is Pending.
-const Unseen = "no port with this GUID has been seen"
+// Why a GUID or a name that nothing has is Pending.
+const (
+	Unseen     = "no port with this GUID has been seen"
+	UnseenHost = "no host with this name has been seen"
+)
 
 var stateNames = map[State]string{Applied: "applied", Pending: "pending", Held: "held", Failed: "failed"}
 
@@ -133,14 +136,19 @@ func (f *Facts) portsOf(k *registry.MemberKey) (ports []topo.EndIdx, why string,
 		}
 		return nil, Unseen, true
 	}
-	if f.Hosts == nil {
-		f.Hosts = sync.OnceValue(func() *partitions.HostIndex[topo.PortIdx] { return partitions.HostsOf(f.Topo) })
-	}
-	ports, claimed := f.Hosts().Find(k.Host)
+	ports, claimed := f.Find(k.Host)
 	if len(claimed) > 0 {
 		return nil, "two nodes have this name: name the ports by GUID", false
 	}
-	return ports, "no host with this name has been seen", true
+	return ports, UnseenHost, true
+}
+
+// Find are the ports of the hosts that a name or a pattern means, as HostIndex.Find returns them.
+func (f *Facts) Find(pattern string) (ports []topo.EndIdx, claimed []string) {
+	if f.Hosts == nil {
+		f.Hosts = sync.OnceValue(func() *partitions.HostIndex[topo.PortIdx] { return partitions.HostsOf(f.Topo) })
+	}
+	return f.Hosts().Find(pattern)
 }
 
 // judge says whether a port has the P_Key that it is given.

@@ -102,8 +102,9 @@ blue=0x20: host-003, host-004=full;
 	b.took("managers", 1)
 
 	b.click("Partitions")
-	b.has("ready, 1 wait")
+	b.has("ready, 2 wait")
 	b.click("red")
-	b.has("1 of 4 members do not have the P_Key", "0x0200000000000001", "no port with this GUID has been seen")
+	b.has("2 of 5 members do not have the P_Key", "0x0200000000000001",
+		"no port with this GUID has been seen", "host-018", "no host with this name has been seen")
 	b.took("partition", 2)
 }
