@@ -137,7 +137,7 @@ func (w whose) begins(e evidence) whose {
 		return coldRoutes
 	case e.first && e.recorded:
 		return recordedRoutes
-	case !e.first && w.adopted() && e.outgrown:
+	case e.outgrown && (e.first && e.read || !e.first && w.adopted()):
 		return coldRoutes
 	case e.first && e.read, w == foundRoutes, w == recordedRoutes && !e.serves:
 		return foundRoutes

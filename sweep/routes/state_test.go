@@ -37,7 +37,7 @@ func TestWhose(t *testing.T) {
 		{what: "later, this manager's, of few of the switches", from: []whose{ownRoutes, coldRoutes},
 			e: evidence{read: true, outgrown: true}, want: ownRoutes},
 		{what: "first sweep, few of the switches in use", e: evidence{first: true, read: true, outgrown: true},
-			want: foundRoutes},
+			want: coldRoutes},
 		{what: "later, the record's engine has refused", from: []whose{recordedRoutes}, want: foundRoutes},
 		{what: "later, the record's engine is still at work", from: []whose{recordedRoutes}, e: evidence{serves: true},
 			want: recordedRoutes},
