@@ -23,6 +23,7 @@ type scheduler struct {
 	found   *discover.Result // of it, once its walk is done
 	wanted  wishes
 	reason  string // of the heavy sweep that is wanted
+	checked string // the reason of the check that was wanted last
 	plan    planning
 
 	started  time.Duration // of the heavy sweep under way
@@ -47,6 +48,7 @@ type scheduleState uint8
 const (
 	noSweep      scheduleState = iota
 	lightSweep                 // asks whether a heavy one is needed
+	checkSweep                 // asks that of switches of which a trap has come whose change may have been read
 	quickSweep                 // a heavy one that believes switches which report no change
 	secondSweep                // a heavy one that believes what has been answered to the Sets of the one before
 	fullSweep                  // a heavy one that asks about everything
@@ -78,6 +80,9 @@ const (
 func (s *scheduler) want(w wishes, reason string) {
 	if w.has(wishHeavy) && !s.wanted.has(wishHeavy) {
 		s.reason = reason
+	}
+	if w.has(wishCheck) {
+		s.checked = reason
 	}
 	s.wanted |= w
 }
@@ -146,12 +151,15 @@ func (s *scheduler) begin(fx *effects, mayWrite, resting bool) {
 		s.becomeWalking(previewSweep, fx.now, false)
 	case s.wanted.has(wishLight) && !resting:
 		s.beginLight(fx)
+	case s.wanted.has(wishCheck) && !resting:
+		s.count[LightSweep]++
+		s.wanted, s.state, s.phase = s.wanted&^wishCheck, checkSweep, s.sweeper.Check()
 	}
 }
 
 // beginsHeavy reports whether the next sweep is a heavy one.
 func (s *scheduler) beginsHeavy(resting bool) bool {
-	return !resting && (s.wanted.has(wishHeavy) || s.wanted.has(wishLight) && !s.sweeper.Known())
+	return !resting && (s.wanted.has(wishHeavy) || s.wanted.has(wishLight|wishCheck) && !s.sweeper.Known())
 }
 
 func (s *scheduler) beginLight(fx *effects) {
@@ -176,7 +184,7 @@ func (s *scheduler) beginHeavy(fx *effects, mayWrite bool) {
 	fx.log(debug, osmlog.HeavySweep, "reason", s.reason, "quick", state == quickSweep)
 	s.late.linkChanged = s.late.linkChanged || s.wanted.has(wishLink)
 	if state == quickSweep {
-		s.wanted &^= wishQuick | wishLink
+		s.wanted &^= wishQuick | wishLink | wishCheck // the ports of these switches are read
 	} else {
 		s.wanted = 0
 	}
@@ -207,6 +215,7 @@ func (s *scheduler) preempt(fx *effects, mayWrite bool) {
 	}
 	_, walking := s.phase.(*sweep.Walk)
 	switch {
+	case s.state == checkSweep:
 	case s.state == lightSweep:
 		s.wanted |= wishLight
 	case s.state == previewSweep && walking:

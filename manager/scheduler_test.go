@@ -118,6 +118,10 @@ func TestSchedule(t *testing.T) {
 	}{
 		{name: "nothing", swept: true, state: noSweep},
 		{name: "light", swept: true, wanted: wishLight, state: lightSweep},
+		{name: "check", swept: true, wanted: wishCheck, state: checkSweep},
+		{name: "check and light", swept: true, wanted: wishCheck | wishLight, state: lightSweep, left: wishCheck},
+		{name: "check and quick", swept: true, wanted: wishCheck | wishQuick, state: quickSweep},
+		{name: "check of an unknown subnet", wanted: wishCheck, state: fullSweep},
 		{name: "light of an unknown subnet", wanted: wishLight, state: fullSweep},
 		{name: "quick", swept: true, wanted: wishQuick, state: quickSweep},
 		{name: "quick of an unknown subnet", wanted: wishQuick, state: fullSweep},
@@ -191,6 +195,7 @@ func TestPreempt(t *testing.T) {
 			s.want(wishLight, "")
 		}, state: noSweep, wanted: wishLink | wishLight},
 		{name: "quick", under: func(s *schedule) { s.want(wishQuick, "") }, state: quickSweep, wanted: wishLink},
+		{name: "check", under: func(s *schedule) { s.want(wishCheck, "") }, state: noSweep, wanted: wishLink},
 		{name: "full", under: func(s *schedule) { s.want(wishFull, "") }, state: noSweep, wanted: wishLink | wishFull},
 		{name: "a plan", under: func(s *schedule) {
 			s.plan.ask(planRequest{number: 1})

@@ -37,7 +37,7 @@ func (s planState) String() string {
 }
 
 func (s scheduleState) String() string {
-	return [...]string{"no sweep", "light sweep", "quick sweep", "second sweep", "full sweep", "preview", "pausing",
+	return [...]string{"no sweep", "light sweep", "check", "quick sweep", "second sweep", "full sweep", "preview", "pausing",
 		"abandoned"}[s]
 }
 
@@ -47,7 +47,7 @@ func (s trapState) String() string { return [...]string{"quiet", "held off"}[s] 
 
 func (w wishes) String() string {
 	var all []string
-	for i, name := range [...]string{"light", "quick", "link", "second", "full"} {
+	for i, name := range [...]string{"light", "quick", "link", "second", "full", "check"} {
 		if w&(1<<i) != 0 {
 			all = append(all, name)
 		}

@@ -325,6 +325,15 @@ func (c *Core) finishOnce() {
 
 // looked ends a light sweep.
 func (c *Core) looked(v *sweep.Verdict) {
+	if c.sweeps.state == checkSweep {
+		c.sweeps.becomeIdle()
+		if v.Full {
+			c.sweeps.looked(&c.fx, v)
+		} else if v.Reason != "" {
+			c.sweeps.want(linkSweep, c.sweeps.checked)
+		}
+		return
+	}
 	c.sweeps.slow = 0
 	c.sweeps.becomeIdle()
 	c.fx.log(debug, osmlog.LightSweepDone)

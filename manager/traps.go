@@ -80,7 +80,7 @@ const (
 // trapSweep is a sweep because of traps. A full one reads everything. A quick one reads switches with a change, and
 // ports of which a trap says that something about them has changed.
 type trapSweep struct {
-	of  wishes // linkSweep, wishQuick, wishFull, or several of them
+	of  wishes // linkSweep, wishQuick, wishFull, wishCheck, or several of them
 	why string
 }
 
@@ -99,8 +99,9 @@ type portErrors struct {
 func (e *portErrors) babbles() bool { return e.count >= babbleCount }
 
 // receive handles a notice (IBA 13.4.8). v is the view in force, or nil. It returns the LID of the node whose
-// description has changed, or 0, and errors at a port, or nil.
-func (t *traps) receive(fx *effects, d *mad.Datagram, v *view.View, ignoreChanges bool) (renamed mad.LID,
+// description has changed, or 0, and errors at a port, or nil. read says that the last heavy sweep has read a change of
+// the links of the switch that reports one: the trap may be about that.
+func (t *traps) receive(fx *effects, d *mad.Datagram, v *view.View, ignoreChanges, read bool) (renamed mad.LID,
 	errors *portErrors) {
 	n := (*smp.Notice)(d.Packet.Data())
 	t.counts.add(n)
@@ -118,7 +119,11 @@ func (t *traps) receive(fx *effects, d *mad.Datagram, v *view.View, ignoreChange
 		if series.count <= noisyCount {
 			fx.log(debug, osmlog.TrapSweep(smp.TrapLinkState))
 		}
-		t.sweep(fx.now, linkSweep, "trap 128 of LID "+n.LinkState().LID().String()+": a link changed its state")
+		of := linkSweep
+		if read {
+			of = wishCheck
+		}
+		t.sweep(fx.now, of, "trap 128 of LID "+n.LinkState().LID().String()+": a link changed its state")
 	case number == smp.TrapLocalChange:
 		return t.localChange(fx, n.LocalChange(), v, ignoreChanges), nil
 	case number == smp.TrapLinkIntegrity, number == smp.TrapBufferOverrun, number == smp.TrapFlowControl:
@@ -305,13 +310,14 @@ func (c *Core) trap(d *mad.Datagram) {
 		c.alarms.raise(&c.fx, c.cfg.Epoch, alarmAbout(AlarmTrap, c.published.view, d), "text", describe(n))
 		return
 	}
+	read := false
 	if node := changedNode((*smp.Notice)(d.Packet.Data()), c.published.view); node != 0 && !c.cfg.IgnoreTraps {
-		c.sweeps.sweeper.PortsChanged(node)
+		read = c.sweeps.sweeper.PortsChanged(node) && c.sweeps.phase == nil
 	}
 	c.traps.counts.drop(seconds(c.cfg.Epoch, c.fx.now), (*smp.Notice)(d.Packet.Data()), c.published.view)
 	d = c.refusedMKey(d)
 	c.vPortTrap((*smp.Notice)(d.Packet.Data()))
-	described, errors := c.traps.receive(&c.fx, d, c.published.view, c.cfg.IgnoreTraps)
+	described, errors := c.traps.receive(&c.fx, d, c.published.view, c.cfg.IgnoreTraps, read)
 	if described != 0 {
 		c.descriptions.wantLID(c.published.view, described)
 	}
@@ -349,6 +355,10 @@ func (c *Core) repress(d *mad.Datagram) {
 func (c *Core) trapSweep(want trapSweep) {
 	if want.of.has(wishFull) {
 		c.sweeps.want(wishFull, want.why)
+		return
+	}
+	if want.of == wishCheck {
+		c.sweeps.want(wishCheck, want.why)
 		return
 	}
 	c.sweeps.want(wishQuick, want.why)

@@ -46,7 +46,7 @@ func TestTrapHoldOff(t *testing.T) {
 	m, now := newTraps(), time.Minute
 	trap := func(wait time.Duration) {
 		t.Helper()
-		m.receive(newEffects(now), linkChange(), nil, false)
+		m.receive(newEffects(now), linkChange(), nil, false, false)
 		if m.state != trapsHeldOff || m.due != now+wait {
 			t.Fatalf("%v until %v, want %v", m.state, m.due-now, wait)
 		}
@@ -110,7 +110,7 @@ func TestTrapWants(t *testing.T) {
 		m, fx := newTraps(), newEffects(time.Minute)
 		var renamed mad.LID
 		for _, d := range c.in {
-			renamed, _ = m.receive(fx, d, nil, c.ignore)
+			renamed, _ = m.receive(fx, d, nil, c.ignore, false)
 		}
 		if m.state != c.state || m.want.of != c.want || renamed != c.renamed {
 			t.Errorf("%s: %v, sweeps %b, renamed %v", c.name, m.state, m.want.of, renamed)
@@ -124,7 +124,7 @@ func TestTrapSeries(t *testing.T) {
 	m, fx := newTraps(), newEffects(time.Minute)
 	count := func(n int, port uint8) (reports, lines int) {
 		for range n {
-			m.receive(fx, errorsAt(port), nil, false)
+			m.receive(fx, errorsAt(port), nil, false, false)
 		}
 		for _, a := range fx.actions {
 			switch a.(type) {
@@ -149,7 +149,8 @@ func TestTrapSeries(t *testing.T) {
 		}
 	}
 	for lid := range mad.LID(2 * 4096) {
-		m.receive(newEffects(fx.now), notice(smp.TrapLinkState, func(n *smp.Notice) { n.SetIssuerLID(lid) }), nil, true)
+		link := notice(smp.TrapLinkState, func(n *smp.Notice) { n.SetIssuerLID(lid) })
+		m.receive(newEffects(fx.now), link, nil, true, false)
 	}
 	if len(m.series) != 4096 || m.overflow == 0 {
 		t.Errorf("%d series, %d traps without", len(m.series), m.overflow)
@@ -157,10 +158,10 @@ func TestTrapSeries(t *testing.T) {
 	for _, s := range m.series {
 		s.last -= trapWindow + 1
 	}
-	if m.receive(newEffects(fx.now+forgetInterval-1), linkChange(), nil, true); len(m.series) != 4096 {
+	if m.receive(newEffects(fx.now+forgetInterval-1), linkChange(), nil, true, false); len(m.series) != 4096 {
 		t.Errorf("%d series: they are looked through more often than once in %v", len(m.series), forgetInterval)
 	}
-	m.receive(newEffects(fx.now+forgetInterval), linkChange(), nil, true)
+	m.receive(newEffects(fx.now+forgetInterval), linkChange(), nil, true, false)
 	if len(m.series) != 1 {
 		t.Errorf("%d series when all have ended", len(m.series))
 	}
@@ -289,7 +290,7 @@ func TestUnhealthyPort(t *testing.T) {
 	m, fx := newTraps(), newEffects(time.Minute)
 	var e *portErrors
 	for i := range noisyCount {
-		_, e = m.receive(fx, errorsAt(3), nil, false)
+		_, e = m.receive(fx, errorsAt(3), nil, false, false)
 		if avoid := m.errors(fx.now, e); avoid != (i == noisyCount-1) || e.babbles() {
 			t.Fatalf("error %d: avoided %t", i+1, avoid)
 		}

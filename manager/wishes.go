@@ -9,6 +9,7 @@ const (
 	wishLink          // heavy, and quick before anything that takes longer: a link has changed
 	wishSecond        // heavy, right after the last one
 	wishFull          // heavy, and full
+	wishCheck         // light, of switches whose change the last heavy sweep may have read
 	wishHeavy  = wishQuick | wishLink | wishSecond | wishFull
 )
 

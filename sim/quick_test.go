@@ -33,7 +33,8 @@ func TestQuickWalk(t *testing.T) {
 		{"a link between switches down", func() { b.Fabric.LinkDown(uplink(n, sw)) }, 40},
 		{"and up", func() { b.Fabric.LinkUp(uplink(n, sw)) }, 30},
 		{"a host's link down", func() { b.Fabric.LinkDown(host(n, 7)) }, 15},
-		{"and up", func() { b.Fabric.LinkUp(host(n, 7)) }, 18}, // two for its P_Keys, and its description once more
+		// two for its P_Keys, its description once more, and SwitchInfo because of the trap
+		{"and up", func() { b.Fabric.LinkUp(host(n, 7)) }, 19},
 		{"a host reboots", func() { b.Fabric.Reboot(host(n, 9).Node) }, 30},
 		{"a switch reboots", func() { b.Fabric.Reboot(sw) }, 160},
 	}

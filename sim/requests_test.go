@@ -51,7 +51,8 @@ var reasons = map[fabric.Kind]string{
 	{Method: mad.MethodGet, Attr: smp.AttrSwitchPortStateTable}: "the states of all ports of a switch, in every " +
 		"other light sweep in place of SwitchInfo",
 	{Method: mad.MethodTrap, Attr: smp.AttrNotice}: "sent by devices: a link has changed, or a port is a manager's " +
-		"from now on",
+		"from now on. The trap of a switch whose change the last sweep has read, as one that was sent again because its " +
+		"route was lost with the link, costs SwitchInfo and the states of its ports",
 	{Method: mad.MethodTrapRepress, Attr: smp.AttrNotice}: "the answer to a trap",
 }
 

@@ -42,7 +42,8 @@ func TestLinkLostBesideSilence(t *testing.T) {
 			at := b.Fabric.Peer(host(n, 20))
 			near := b.Fabric.Peer(host(n, 8)) // of a host at the same switch as the unresponsive one
 			var times []time.Duration
-			quiet := 26 * slowly // what TestLinkLostDuringFullWalk finds
+			// what TestLinkLostDuringFullWalk finds, and a round trip to a switch whose change was read before
+			quiet := 28 * slowly
 			b.Fabric.SetUnresponsive(tt.unresponsive, true)
 			for range tt.sweeps {
 				m.sweep(manager.Heavy)

@@ -36,9 +36,15 @@ func (s *Sweeper) keyOf(p topo.PortIdx) plan.Key {
 }
 
 // PortsChanged has the next walk read the ports of a node, also of a switch that reports no change: a late duplicate of
-// a Set can have cleared its PortStateChange after a link changed.
-func (s *Sweeper) PortsChanged(node mad.GUID) {
+// a Set can have cleared its PortStateChange after a link changed. It reports whether the last heavy sweep has read a
+// change of the links of this switch: then Check shows whether there has been another one.
+func (s *Sweeper) PortsChanged(node mad.GUID) (read bool) {
+	read = s.walks.changed[node]
+	if read {
+		s.walks.checks[node] = true
+	}
 	s.state.devices.MarkDirty(device.Place{Attr: smp.AttrPortInfo, Node: node})
+	return read
 }
 
 // Avoid has routes avoid the link at a port from the next heavy sweep on, until Heal. lid is

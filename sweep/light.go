@@ -33,6 +33,7 @@ type Look struct {
 	unnamed  map[topo.PortIdx]smp.NodeDescription // of the devices behind ports
 	slow     map[topo.NodeIdx]bool                // nodes that did not answer the last walk in time
 	states   portStates
+	check    bool // of the states of some switches' ports alone
 
 	allowedSMs []mad.GUID // Config.AllowedSMs
 	nonce      proof.Nonce
@@ -254,6 +255,8 @@ func (l *Look) Done(o *txn.Outcome) {
 			l.need(false, "switch %v %q reports a change of port state", node.GUID, node.Desc)
 		case known && top != info.LinearFDBTop():
 			l.need(false, "switch %v %q has lost its forwarding table", node.GUID, node.Desc)
+		case l.check:
+			l.checkPorts(port.Node)
 		}
 	case smp.AttrSwitchPortStateTable:
 		l.portStates(port.Node, o)
@@ -282,25 +285,32 @@ func (l *Look) Done(o *txn.Outcome) {
 			l.need(false, "node %v has a description now", node.GUID)
 		}
 	case smp.AttrPortInfo:
-		if topo.PortIdx(uint32(o.Tag)) != l.t.Self {
-			if l.slow[port.Node] {
-				l.answersAgain(port.Node, o)
-			} else if ok {
-				l.need(true, "port %d of node %v %q does not refuse to answer any more", port.Num, node.GUID, node.Desc)
-			}
-			break
-		}
-		if info := (*smp.PortInfo)(&o.Data); ok && info.PortState() != port.Info.PortState() {
-			l.need(true, "our own port is %v", info.PortState())
-			if info.PortState() == smp.PortDown && l.t.Nodes[port.Node].Type != mad.Switch {
-				l.asks = nil // no request can leave
-			}
-		}
+		l.portInfo(topo.PortIdx(uint32(o.Tag)), o, ok)
 	case smp.AttrSMInfo:
 		l.manager(topo.PortIdx(uint32(o.Tag)), o.Data, ok)
 	default:
 		if ok {
 			l.block(o, device.Of(o.Attr))
+		}
+	}
+}
+
+// portInfo takes the PortInfo of our own port, of one that did not return it before, or in a check of a switch's port.
+func (l *Look) portInfo(p topo.PortIdx, o *txn.Outcome, ok bool) {
+	port := &l.t.Ports[p]
+	node := &l.t.Nodes[port.Node]
+	info := (*smp.PortInfo)(&o.Data)
+	switch {
+	case l.check:
+		l.checkPort(p, o, ok)
+	case p != l.t.Self && l.slow[port.Node]:
+		l.answersAgain(port.Node, o)
+	case p != l.t.Self && ok:
+		l.need(true, "port %d of node %v %q does not refuse to answer any more", port.Num, node.GUID, node.Desc)
+	case p == l.t.Self && ok && info.PortState() != port.Info.PortState():
+		l.need(true, "our own port is %v", info.PortState())
+		if info.PortState() == smp.PortDown && node.Type != mad.Switch {
+			l.asks = nil // no request can leave
 		}
 	}
 }

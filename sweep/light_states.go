@@ -92,6 +92,43 @@ func (l *Look) portStates(n topo.NodeIdx, o *txn.Outcome) {
 	l.asks = append(l.asks, ask{attr: smp.AttrSwitchInfo, port: node.First})
 }
 
+// newCheck reads SwitchInfo of switches and, where it shows no change, the states of their ports: a late duplicate of a
+// Set can have cleared PortStateChange.
+func newCheck(t *topo.Topo, known *state, walks *walkState, s *Settings) *Look {
+	l := &Look{t: t, state: known, settings: *s, slow: slowNodes(t, walks.findings),
+		states: newPortStates(t, walks, known.looks), check: true}
+	for _, n := range t.Switches {
+		if node := &t.Nodes[n]; walks.checks[node.GUID] && node.Missed == 0 {
+			l.asks = append(l.asks, ask{attr: smp.AttrSwitchInfo, port: node.First})
+		}
+	}
+	return l
+}
+
+// checkPorts asks for the states of a switch's ports.
+func (l *Look) checkPorts(n topo.NodeIdx) {
+	node := &l.t.Nodes[n]
+	if l.states.features.Of(device.PortStates, &node.Info) == device.Works {
+		l.asks = append(l.asks, ask{attr: smp.AttrSwitchPortStateTable, port: node.First})
+		return
+	}
+	for num := uint8(1); num <= node.NumPorts; num++ {
+		if p := l.t.Port(n, num); l.t.Ports[p].Seen {
+			l.asks = append(l.asks, ask{attr: smp.AttrPortInfo, port: p})
+		}
+	}
+}
+
+// checkPort compares the state of a switch's port with the one that is known.
+func (l *Look) checkPort(p topo.PortIdx, o *txn.Outcome, ok bool) {
+	port := &l.t.Ports[p]
+	node := &l.t.Nodes[port.Node]
+	info := (*smp.PortInfo)(&o.Data)
+	if !ok || linkOf(info.PortState()) != linkOf(port.Info.PortState()) {
+		l.need(false, "port %d of switch %v %q has changed its state, or does not answer", port.Num, node.GUID, node.Desc)
+	}
+}
+
 // compareStates compares the states of a switch's ports with those that are known.
 func (l *Look) compareStates(n topo.NodeIdx, table *smp.SwitchPortStateTable) {
 	node := &l.t.Nodes[n]

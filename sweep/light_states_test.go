@@ -320,3 +320,63 @@ func TestPortStatesRefused(t *testing.T) {
 		})
 	}
 }
+
+// TestCheck: where a trap comes from a switch whose change the last heavy sweep has read, Check asks that switch alone,
+// says nothing if nothing has changed since, and finds another change, also where PortStateChange does not show it.
+func TestCheck(t *testing.T) {
+	for _, have := range []bool{true, false} {
+		for _, c := range []struct {
+			name    string
+			change  func(b *harness, at net.End)
+			cleared bool // PortStateChange
+			says    string
+		}{
+			{"no change", func(*harness, net.End) {}, false, ""},
+			{"a link comes up", func(b *harness, at net.End) { b.fabric.LinkUp(at) }, false, "change of port state"},
+			{"a link comes up, cleared", func(b *harness, at net.End) { b.fabric.LinkUp(at) }, true, "port 1 of switch"},
+			{"another link goes down, cleared", func(b *harness, at net.End) {
+				b.fabric.LinkDown(net.End{Node: at.Node, Port: 2})
+			}, true, "port 2 of switch"},
+		} {
+			t.Run(fmt.Sprintf("%s, SwitchPortStateTable %t", c.name, have), func(t *testing.T) {
+				b := newHarnessWith(t, nettest.Generate(t, small), Config{}, withStates(have))
+				b.heavy()
+				b.heavy()
+				b.learn()
+				at := net.End{Node: b.node(mad.Switch, 1), Port: 1}
+				if b.PortsChanged(b.guid(at.Node)) {
+					t.Error("a change was read before there was one")
+				}
+				b.fabric.LinkDown(at)
+				b.extent = Quick
+				b.heavy()
+				if !b.PortsChanged(b.guid(at.Node)) {
+					t.Error("the change was read, but is not known to be")
+				}
+				c.change(b, at)
+				b.meddle = func(req *txn.Request, o *txn.Outcome) {
+					if c.cleared && req.Attr == smp.AttrSwitchInfo {
+						(*smp.SwitchInfo)(&o.Data).SetPortStateChange(false)
+					}
+				}
+				b.asked = map[mad.AttrID]int{}
+				l := b.Check()
+				var v Verdict
+				b.until(l, func() (ok bool) { v, ok = l.Verdict(); return ok })
+				if (v.Reason == "") != (c.says == "") || !strings.Contains(v.Reason, c.says) || v.Full {
+					t.Errorf("%+v", v)
+				}
+				want := map[mad.AttrID]int{smp.AttrSwitchInfo: 1}
+				if c.cleared || c.says == "" {
+					if want[smp.AttrSwitchPortStateTable] = 1; !have {
+						delete(want, smp.AttrSwitchPortStateTable)
+						want[smp.AttrPortInfo] = b.net.Nodes[at.Node].NumPorts()
+					}
+				}
+				if fmt.Sprint(b.asked) != fmt.Sprint(want) {
+					t.Errorf("asked %v, want %v", b.asked, want)
+				}
+			})
+		}
+	}
+}

@@ -255,6 +255,10 @@ func (p *Program) Outcome() (out *Outcome, more bool) {
 	s.state.prev, s.state.before, s.state.mastership = p.c.Topo, nil, swept
 	s.state.devices.Prune(p.c.Topo)
 	s.walks.findings, s.walks.answered, s.walks.former = found.Findings, r.Heard, found.Former
+	s.walks.changed = map[mad.GUID]bool{}
+	for _, node := range found.Cleared {
+		s.walks.changed[node] = true
+	}
 	s.walks.mkeys.RememberKeys(p.c.Topo, p.c.found.extent == Full)
 	s.walks.mkeys.Prune(p.c.Topo)
 	s.MKeys().Remember(p.c.Topo, found.Tried)
@@ -268,6 +272,14 @@ func (p *Program) Outcome() (out *Outcome, more bool) {
 func (s *Sweeper) Look() *Look {
 	l := newLook(s.state.prev, s.state, &s.walks, &s.cfg.Settings, s.sms)
 	l.allowedSMs, l.nonce = s.cfg.AllowedSMs, s.cfg.Nonces.Next()
+	return l
+}
+
+// Check begins a light sweep of the switches of which PortsChanged has said that their change may have been read. A
+// heavy one must have ended before.
+func (s *Sweeper) Check() *Look {
+	l := newCheck(s.state.prev, s.state, &s.walks, &s.cfg.Settings)
+	clear(s.walks.checks)
 	return l
 }
 
@@ -285,7 +297,9 @@ func (l *Look) Verdict() (v Verdict, ok bool) {
 		return v, false
 	}
 	for i := range device.Attributes {
-		l.state.devices.Checked(device.Attributes[i].ID)
+		if !l.check {
+			l.state.devices.Checked(device.Attributes[i].ID)
+		}
 	}
 	return Verdict{l.reason, l.full, l.sms}, true
 }

@@ -53,6 +53,8 @@ type walkState struct {
 	mkeys    *mkeys.Memory
 	findings []discover.Finding                   // of the walk that state.prev is from
 	former   map[discover.Place]discover.Resident // who was last behind ports: see discover.Config
+	changed  map[mad.GUID]bool                    // switches of which the last sweep has cleared PortStateChange
+	checks   map[mad.GUID]bool                    // those of which a trap has come since, until Check
 	answered []bool                               // Program.heard of the last sweep, for the walk that follows at once
 	repeats  program.Repeats                      // Sets of the last sweep that may be sent again
 	late     lateNodes
@@ -60,12 +62,12 @@ type walkState struct {
 
 func newWalkState(restored *Restored) walkState {
 	return walkState{features: device.NewFeatures(), differs: map[mad.GUID]differingStates{},
-		mkeys: mkeys.NewMemory(restored.Behind)}
+		checks: map[mad.GUID]bool{}, mkeys: mkeys.NewMemory(restored.Behind)}
 }
 
 // forgetMastership drops what another manager may have changed.
 func (w *walkState) forgetMastership() {
-	w.findings, w.repeats = nil, nil
+	w.findings, w.repeats, w.changed = nil, nil, nil
 	w.mkeys.ForgetMastership()
 }
 

@@ -85,7 +85,7 @@ var FeatureTable = []FeatureRow{
 	},
 	{
 		"Get(SwitchPortStateTable)",
-		"in every other light sweep, in place of SwitchInfo, to switches of up to 127 ports with IsSwitchPortStateTableSupported, if none of their links is in INIT; of a model that has not answered it yet, to one switch",
+		"in every other light sweep, in place of SwitchInfo, to switches of up to 127 ports with IsSwitchPortStateTableSupported, if none of their links is in INIT; of a model that has not answered it yet, to one switch. Also after a trap 128 of a switch that has answered it, if the last sweep has read a change there",
 		"any error, or no answer: SwitchInfo is asked for in the same light sweep. A table counts as an error if three times in a row the walk after it has found other states",
 		"an error, or two light sweeps without an answer: for the device, until it restarts or leaves; also for its model, as long as it works on no device of the model",
 		[]FeatureSMP{{mad.MethodGet, smp.AttrSwitchPortStateTable, 0}},
