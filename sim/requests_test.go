@@ -47,7 +47,8 @@ var reasons = map[fabric.Kind]string{
 	{Method: mad.MethodGet, Attr: smp.AttrMulticastForwardingTable}: "the trees of a subnet in use, 32 groups and 16 " +
 		"ports in each",
 	{Method: mad.MethodSet, Attr: smp.AttrMulticastForwardingTable}: "trees, 32 groups and 16 ports in each: after " +
-		"power-up the blocks of the groups that are there, since nothing is known of the table",
+		"power-up the first block, which shows that the switch keeps its table, and then the blocks of trees. The others " +
+		"are empty where LinearFDBTop was 0 and no port in use",
 	{Method: mad.MethodGet, Attr: smp.AttrSwitchPortStateTable}: "the states of all ports of a switch, in every " +
 		"other light sweep in place of SwitchInfo",
 	{Method: mad.MethodTrap, Attr: smp.AttrNotice}: "sent by devices: a link has changed, or a port is a manager's " +

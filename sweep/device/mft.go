@@ -12,29 +12,51 @@ import (
 // MFT is the known multicast forwarding table of a switch: blocks of 32 multicast LIDs at
 // positions of 16 ports. The value of a block that is not Known has every bit that may be set,
 // because the entries of an unconfirmed Set may be in force beside the old ones. Blocks that
-// were never read or written are Unknown and have no value: after power-up, links come up while
-// the table is unwritten.
+// were never read or written have no value; they are Unknown, or Known to be empty where Found is Nothing.
 type MFT struct {
 	table
 	Positions      uint8
-	Blocks         int     // that the table has
-	Foreign        bool    // another manager may have written it: it is read before it is written
-	Found          bool    // another manager may have written it, up to where it was read or written since
-	Failed         uint8   // rounds in a row in which a Set of it failed by the switch's own fault
-	fault          Verdict // of the last of them
-	unresponsiveIn int     // the walk that had begun last when a round ended in which a Set got no answer; 0 for none
-	keeps          bool    // the switch has shown a block that it had acknowledged, or cannot be read
-	acknowledged   int     // 1 + the index of the block with entries that it acknowledged last; 0 for none
+	Blocks         int      // that the table has
+	Found          Contents // what it held before it was read or written
+	Foreign        bool     // it is read before it is written, and has not been yet
+	Failed         uint8    // rounds in a row in which a Set of it failed by the switch's own fault
+	fault          Verdict  // of the last of them
+	unresponsiveIn int      // the walk that had begun last when a round ended in which a Set got no answer; 0 for none
+	keeps          bool     // the switch has shown a block that it had acknowledged, or cannot be read
+	acknowledged   int      // 1 + the index of the block with entries that it acknowledged last; 0 for none
 }
 
 // maxFailedMFT is in how many rounds in a row a switch may reject its multicast table before
 // trees avoid it.
 const maxFailedMFT = 2
 
-// NewMFT is the table of a switch whose state is unknown.
-func NewMFT(node *topo.Node, foreign bool) *MFT {
+// Contents is what the multicast table of a switch may hold that this manager has not written.
+type Contents uint8
+
+// Contents.
+const (
+	Anything  Contents = iota // nobody is known to have written it, and it may have kept what it held
+	AnotherSM                 // what another manager has written: it is read
+	Nothing                   // the switch has not been written since its power-up, which empties the table
+)
+
+// contentsOf is what a multicast table may hold, by LinearFDBTop and the ports that are ARMED or ACTIVE. Every manager
+// sets LinearFDBTop, which is 0 after power-up. OpenSM takes all tables that it has not written to be empty.
+func contentsOf(top mad.LID, up *PortSet) Contents {
+	switch {
+	case !up.Empty():
+		return AnotherSM
+	case top == 0:
+		return Nothing
+	}
+	return Anything
+}
+
+// NewMFT is the table of a switch, of which this manager has read and written nothing.
+func NewMFT(node *topo.Node, found Contents) *MFT {
 	blocks := (int(node.SwitchInfo.MulticastFDBCap()) + mcast.BlockSize - 1) / mcast.BlockSize
-	return &MFT{Positions: mcast.Positions(node.NumPorts), Blocks: blocks, Foreign: foreign, Found: foreign}
+	return &MFT{Positions: mcast.Positions(node.NumPorts), Blocks: blocks, Found: found,
+		Foreign: found == AnotherSM}
 }
 
 // Avoided reports whether trees avoid the switch.
@@ -125,8 +147,16 @@ func (m *MFT) Value(block uint16, position uint8) (data [mad.DataSize]byte) {
 
 // State is the state of a block.
 func (m *MFT) State(block uint16, position uint8) State {
-	return m.state(m.index(block, position), len(m.values))
+	i := m.index(block, position)
+	if i >= len(m.values) && m.isEmpty(i) {
+		return Known
+	}
+	return m.state(i, len(m.values))
 }
+
+// isEmpty reports whether the block at an index is taken to be empty as long as it has not been read or written. The
+// first of all is not: it is written to see that the switch keeps its table, before a group needs it.
+func (m *MFT) isEmpty(i int) bool { return m.Found == Nothing && i >= int(m.Positions) }
 
 // Holds reports whether a block is Known to hold data.
 func (m *MFT) Holds(block uint16, position uint8, data *[mad.DataSize]byte) bool {
@@ -139,7 +169,9 @@ func (m *MFT) Take(block uint16, position uint8, e Event, data *[mad.DataSize]by
 	m.own()
 	for len(m.values) <= i {
 		m.values = append(m.values, nil)
-		m.set(len(m.values)-1, Unknown)
+		if last := len(m.values) - 1; !m.isEmpty(last) {
+			m.set(last, Unknown)
+		}
 	}
 	value, after := *data, m.state(i, len(m.values)).After(e)
 	if after != Known && m.values[i] != nil {
@@ -177,6 +209,7 @@ func (m *MFT) Shows(data *[mad.DataSize]byte) (kept bool) {
 		return true
 	}
 	m.own()
+	m.Found = Anything
 	for i := range m.values {
 		m.set(i, m.state(i, len(m.values)).After(Contradicted))
 	}

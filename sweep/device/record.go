@@ -38,9 +38,8 @@ type Switch struct {
 	Top  mad.LID // LinearFDBTop as it was read or acknowledged last, where LFT is not nil
 	Up   PortSet // ports that the last walk found ARMED or ACTIVE
 	MFT  *MFT    // nil for one that was never looked at
-	// Foreign says that another manager may have written the multicast table, where MFT is
-	// nil.
-	Foreign bool
+	// Multicast is what the multicast table may hold, where MFT is nil.
+	Multicast Contents
 	// Row is the linear forwarding table that was computed last, nil before there was one,
 	// and Failed counts the sweeps in a row after which the switch did not hold it.
 	Row    []uint8
@@ -95,7 +94,7 @@ func (r *Record) Walked(guid mad.GUID, top mad.LID, up PortSet, read *Blocks, re
 			replaced
 	}
 	if w.Lost {
-		w.LFT, w.MFT, w.Foreign = nil, nil, !up.Empty()
+		w.LFT, w.MFT, w.Multicast = nil, nil, contentsOf(top, &up)
 	}
 	if read != nil {
 		w.LFT, w.Top = read, top
@@ -115,7 +114,7 @@ func (r *Record) Apply(walked []Walked, ports *Ports, unsupported Unsupported) {
 				w.LFT = was.LFT
 			}
 			if !w.Lost {
-				w.MFT, w.Foreign = was.MFT, was.Foreign
+				w.MFT, w.Multicast = was.MFT, was.Multicast
 			}
 		}
 		w.held = w.LFT.Row()
@@ -276,7 +275,7 @@ func blockAt(row []byte, lid int) (block Data) {
 // ForgetMulticast forgets the contents of multicast tables, as after a power-up of the switches.
 func (r *Record) ForgetMulticast() {
 	for i := range r.Switches {
-		r.Switches[i].MFT, r.Switches[i].Foreign = nil, false
+		r.Switches[i].MFT, r.Switches[i].Multicast = nil, Anything
 	}
 	r.Checked(smp.AttrMulticastForwardingTable)
 }

@@ -35,14 +35,14 @@ func TestApply(t *testing.T) {
 	read := Read(row(4, 1), nil)
 	r.Apply([]Walked{r.Walked(1, 9, up, read, false), r.Walked(2, 9, up, Read(row(4, 1), nil), false),
 		r.Walked(3, 9, PortSet{}, nil, false)}, nil, nil)
-	if !r.Find(1).Foreign || r.Find(3).Foreign || r.Find(4) != nil {
+	if r.Find(1).Multicast != AnotherSM || r.Find(3).Multicast != Anything || r.Find(4) != nil {
 		t.Error("tables of switches in use may be another manager's, those of others are lost")
 	}
 	task := r.Snapshot()
 	if !r.Find(1).LFT.Take(2, Contradicted) || !r.Find(2).LFT.Take(3, Contradicted) {
 		t.Fatal("nothing to contradict")
 	}
-	mft := NewMFT(&topo.Node{NumPorts: 4}, false)
+	mft := NewMFT(&topo.Node{NumPorts: 4}, Anything)
 	r.Find(1).MFT = mft
 	kept, lost := task.Walked(1, 9, up, nil, false), task.Walked(2, 8, up, nil, false)
 	kept.Target = kept.LFT.Target(row(4, 1))
@@ -57,7 +57,7 @@ func TestApply(t *testing.T) {
 	if &first.LFT.Row()[0] != &kept.Target.Row()[0] {
 		t.Error("equal rows are not shared")
 	}
-	if second.LFT != nil || !second.Foreign || r.Find(3) != nil {
+	if second.LFT != nil || second.Multicast != AnotherSM || r.Find(3) != nil {
 		t.Errorf("a lost table: %+v, a switch that has gone: %v", second, r.Find(3))
 	}
 	r.ForeignMaster()
@@ -200,7 +200,7 @@ func TestContradicts(t *testing.T) {
 // A block of a multicast table that is not Known may have every port that it had or should
 // get; what a response or a read shows takes the place of all that.
 func TestMFT(t *testing.T) {
-	m := NewMFT(&topo.Node{NumPorts: 20}, false)
+	m := NewMFT(&topo.Node{NumPorts: 20}, Anything)
 	block := func(b byte) *[mad.DataSize]byte { return &[mad.DataSize]byte{0, b} }
 	if m.Positions != 2 || m.Rows() != 0 || m.State(0, 1) != Unknown {
 		t.Fatalf("%+v", m)
@@ -241,7 +241,7 @@ func TestUnresponsiveMFT(t *testing.T) {
 	r := NewRecord()
 	r.WalkBegins()
 	r.WalkHeard()
-	m := NewMFT(&topo.Node{NumPorts: 4}, false)
+	m := NewMFT(&topo.Node{NumPorts: 4}, Anything)
 	r.Switches = []Switch{{MFT: m}}
 	for range 3 {
 		if r.Judge(m, Unresponsive) || m.Avoided() {

@@ -156,7 +156,7 @@ func (m *Machine) SetSubnet(s Subnet) {
 	for i, n := range s.Topo.Switches {
 		sw, node := &s.Devices.Switches[i], &s.Topo.Nodes[n]
 		if sw.MFT == nil || sw.MFT.Positions != mcast.Positions(node.NumPorts) {
-			sw.MFT, sw.Foreign = device.NewMFT(node, sw.Foreign), false
+			sw.MFT, sw.Multicast = device.NewMFT(node, sw.Multicast), device.Anything
 		}
 		next.held = append(next.held, sw.MFT)
 	}
@@ -299,7 +299,8 @@ func (m *Machine) begin(now time.Duration) (task *Task, more bool) {
 }
 
 // numBlocks is the number of blocks below MulticastFDBTop. This manager programs all of them where another manager may
-// have written some, and elsewhere those up to the last that has groups.
+// have written some, those that have groups where the table was empty, and elsewhere those up to the last that has
+// groups.
 func (m *Machine) numBlocks() int { return int(mcast.BlockOf(m.Top())) + 1 }
 
 // TaskDone takes the result of a Task. It drops the result of an abandoned task.

@@ -103,9 +103,9 @@ func (h *harness) join(hosts ...int) {
 	h.m.SetRegistry(h.reg.Freeze())
 }
 
-// subnet gives the Machine the subnet as a sweep would leave it, with a MulticastFDBTop that suffices. foreign says
-// that another manager may have written the tables of switches that are not in the record.
-func (h *harness) subnet(foreign bool) {
+// subnet gives the Machine the subnet as a sweep would leave it, with a MulticastFDBTop that suffices. found is
+// what the tables of switches may hold that are not in the record.
+func (h *harness) subnet(found device.Contents) {
 	h.Helper()
 	var err error
 	if h.topo, err = netwalk.Topo(h.net, h.hosts[0]); err != nil {
@@ -119,7 +119,7 @@ func (h *harness) subnet(foreign bool) {
 	for _, n := range h.topo.Switches {
 		guid := h.topo.Nodes[n].GUID
 		if h.devices.Find(guid) == nil {
-			h.devices.Switches = append(h.devices.Switches, device.Switch{GUID: guid, Foreign: foreign})
+			h.devices.Switches = append(h.devices.Switches, device.Switch{GUID: guid, Multicast: found})
 		}
 	}
 	h.m.Lower()
@@ -269,7 +269,7 @@ func TestRounds(t *testing.T) {
 	h.rest() // nothing is known
 	h.join(0, 1, 15)
 	h.rest() // no subnet
-	h.subnet(false)
+	h.subnet(device.Anything)
 	// Hosts 0 and 1 are at one leaf, 15 is in the last pod: two leaves, two switches above them, one spine. Each of the
 	// 20 switches has been powered up, so that its table is unknown: it is written whole, which is one block of one
 	// position. The five of the tree show that they keep it.
@@ -292,9 +292,10 @@ func TestRounds(t *testing.T) {
 }
 
 // TestBlocksInUse: of the blocks below MulticastFDBTop, which covers eight, each switch gets those up to the last with
-// a group, five and then six; one that another manager may have written gets all eight, which it has been asked for.
 func TestBlocksInUse(t *testing.T) {
-	for _, foreign := range []bool{false, true} {
+	for found, want := range map[device.Contents][2]int{
+		device.Anything: {5, 6}, device.AnotherSM: {8, 8}, device.Nothing: {1, 1},
+	} {
 		h := newHarness(t)
 		group := func(block int) {
 			mgid := testMGID()
@@ -306,7 +307,7 @@ func TestBlocksInUse(t *testing.T) {
 			h.m.SetRegistry(h.reg.Freeze())
 		}
 		group(4)
-		h.subnet(foreign)
+		h.subnet(found)
 		written := func() (blocks int) {
 			h.goOn()
 			for _, sw := range h.devices.Switches {
@@ -314,16 +315,11 @@ func TestBlocksInUse(t *testing.T) {
 			}
 			return blocks / len(h.devices.Switches)
 		}
-		first, then := 5, 6
-		if foreign {
-			first, then = 8, 8
-		}
-		if n := written(); n != first {
-			t.Errorf("foreign %t: %d blocks a switch are known, want %d", foreign, n, first)
-		}
-		group(5)
-		if n := written(); n != then {
-			t.Errorf("foreign %t: with another group %d blocks a switch are known, want %d", foreign, n, then)
+		for i, want := range want {
+			if n := written(); n != want {
+				t.Errorf("contents %v, %d groups: %d blocks a switch are known, want %d", found, 1+i, n, want)
+			}
+			group(5)
 		}
 	}
 }
@@ -343,7 +339,7 @@ func TestRetries(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			h := newHarness(t)
 			h.join(0, 1)
-			h.subnet(false)
+			h.subnet(device.Anything)
 			h.rest("removes 20", "confirms 1")
 			leaf := h.topo.Nodes[h.switchOf(2)]
 			h.meddle = func(req *txn.Request, o *txn.Outcome) {
@@ -418,7 +414,7 @@ func TestNotKept(t *testing.T) {
 		t.Run(fmt.Sprintf("again=%t", again), func(t *testing.T) {
 			h := newHarness(t)
 			h.join(0, 1)
-			h.subnet(false)
+			h.subnet(device.Anything)
 			h.rest("removes 20", "confirms 1")
 			leaf := h.topo.Nodes[h.switchOf(2)]
 			h.fabric.SetDefect(h.nodeOf(leaf.GUID), notKept.Defect())
@@ -492,7 +488,7 @@ func TestNotKeptAtAll(t *testing.T) {
 		}
 	}
 	h.join(0, 1, 15)
-	h.subnet(false)
+	h.subnet(device.Anything)
 	h.rest("removes 20", "confirms 5")
 	most := 20 + 5 + 1
 	for range 2 {
@@ -526,7 +522,7 @@ func TestNotKeptBlocks(t *testing.T) {
 			o.Result = txn.TimedOut
 		}
 	}
-	h.subnet(false)
+	h.subnet(device.Anything)
 	leaf := h.nodeOf(h.topo.Nodes[h.switchOf(0)].GUID)
 	h.fabric.SetDefect(leaf, notKept.Defect())
 	h.rest("removes 40")
@@ -559,7 +555,7 @@ func TestUnreadable(t *testing.T) {
 				}
 			}
 			h.join(0, 1)
-			h.subnet(false)
+			h.subnet(device.Anything)
 			h.rest("removes 20", "confirms 1")
 			h.join(15)
 			h.rest("removes 5", "confirms 4")
@@ -578,7 +574,7 @@ func TestUnreadable(t *testing.T) {
 func TestTakeover(t *testing.T) {
 	h := newHarness(t)
 	h.join(0, 1, 15)
-	h.subnet(false)
+	h.subnet(device.Anything)
 	h.rest("removes 20", "confirms 5")
 	// Somebody else has a circle of two leaves and two switches above them: the links of its switches, by port.
 	circle := map[topo.NodeIdx][]uint8{}
@@ -621,7 +617,7 @@ func TestTakeover(t *testing.T) {
 	}
 	h.m.Abdicate()
 	h.devices.ForeignMaster()
-	h.subnet(true)
+	h.subnet(device.AnotherSM)
 	h.phases = nil
 	for h.m.phase != adds && h.step() {
 	}
@@ -643,7 +639,7 @@ func TestInterrupted(t *testing.T) {
 			t.Run(fmt.Sprintf("%s,abdicates=%t", phaseNames[phase], abdicates), func(t *testing.T) {
 				h := newHarness(t)
 				h.join(0, 1)
-				h.subnet(false)
+				h.subnet(device.Anything)
 				task, _, _ := h.m.Settle(h.now)
 				if task == nil || h.m.phase != computes {
 					t.Fatalf("no task: %s", phaseNames[h.m.phase])
@@ -672,7 +668,7 @@ func TestInterrupted(t *testing.T) {
 					if h.m.mfts != nil || h.m.computed != nil {
 						t.Error("tables are believed to be in force")
 					}
-					h.subnet(false) // this manager is master again
+					h.subnet(device.Anything) // this manager is master again
 					if task, _, _ := h.m.Settle(h.now); task == nil {
 						t.Fatal("no task")
 					}
@@ -682,7 +678,7 @@ func TestInterrupted(t *testing.T) {
 					return
 				}
 				h.unplug(1)
-				h.subnet(false)
+				h.subnet(device.Anything)
 				end()
 				// all of the new subnet: the block that was written is that of the leaf, and is another now
 				h.rest("removes 20")

@@ -50,7 +50,7 @@ func (p *Preview) Run(ctx context.Context, s Subnet) *Result {
 			held = sw.MFT
 		}
 		if held == nil || held.Positions != mcast.Positions(t.Nodes[n].NumPorts) {
-			held = device.NewMFT(&t.Nodes[n], false)
+			held = device.NewMFT(&t.Nodes[n], device.Anything)
 		}
 		j.held = append(j.held, held)
 	}

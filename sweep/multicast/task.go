@@ -318,7 +318,7 @@ func (j *Task) allBlocks(mfts *mcast.MFTs) (blocks []tableBlock) {
 			continue
 		}
 		n := usedBlocks(j.state)
-		if held.Found {
+		if held.Found == device.AnotherSM {
 			n = j.numBlocks
 		}
 		n = max(min(n, held.Blocks), held.Rows())
