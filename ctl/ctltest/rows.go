@@ -26,7 +26,7 @@ func Rows(tb testing.TB, spec string) (nodes []*ctl.Node, links []*ctl.Link) {
 // checkout; where it is not there, the test is passed over.
 func RealCluster(tb testing.TB) (nodes []*ctl.Node, links []*ctl.Link) {
 	tb.Helper()
-	const file = "../../../../shared/data/ndr-582.topo" // seen from a folder of cmd/ibsmctl
+	const file = "../../../shared/data/ndr-582.topo" // seen from a folder of ctl
 	fabric, err := net.Load(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		tb.Skip("the real cluster's file is not there")
