@@ -50,10 +50,9 @@ func BenchmarkEvents(b *testing.B) {
 // events are what a manager is measured at.
 type events struct {
 	*harness
-	m     *watched
-	core  time.Duration // since the last event
-	tasks time.Duration
-	all   map[string][]work
+	m    *watched
+	core time.Duration // since the last event
+	all  map[string][]work
 }
 
 // work is what an event took.

@@ -35,25 +35,25 @@ func BenchmarkMemory(b *testing.B) {
 }
 
 // fullDay lets a day pass, in each hour of which something fails and comes back.
-func (h *harness) fullDay(n *net.Net) {
+func (b *harness) fullDay(n *net.Net) {
 	for hour := range 24 {
-		h.anHour(n, hour)
+		b.anHour(n, hour)
 	}
 }
 
 // anHour lets an hour pass, in which a host, a link and a leaf switch fail and come back.
-func (h *harness) anHour(n *net.Net, hour int) {
+func (b *harness) anHour(n *net.Net, hour int) {
 	at := host(n, 1+hour*37)
-	leaf := h.Fabric.Peer(at).Node
-	h.Fabric.Reboot(at.Node)
-	h.pass(10 * time.Minute)
+	leaf := b.Fabric.Peer(at).Node
+	b.Fabric.Reboot(at.Node)
+	b.pass(10 * time.Minute)
 	link := uplink(n, leaf)
-	h.Fabric.LinkDown(link)
-	h.pass(10 * time.Minute)
-	h.Fabric.LinkUp(link)
-	h.pass(10 * time.Minute)
-	h.Fabric.Reboot(leaf)
-	h.pass(30 * time.Minute)
+	b.Fabric.LinkDown(link)
+	b.pass(10 * time.Minute)
+	b.Fabric.LinkUp(link)
+	b.pass(10 * time.Minute)
+	b.Fabric.Reboot(leaf)
+	b.pass(30 * time.Minute)
 }
 
 // holding is the memory that is reached from a value, by the path of fields that leads to it.
