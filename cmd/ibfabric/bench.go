@@ -60,7 +60,6 @@ The ratio is ibsm's figure divided by OpenSM's: the median over all pairs of run
 depends less on the load of the machine than absolute times.
 
 With --base two versions of ibsm are compared: then the other ibsm does all that is said of OpenSM.`}
-	c.AddCommand(newBenchDays())
 	b.options(c)
 	c.Flags().StringVar(&b.base, "base", "", "compare with the ibsm program at `PATH` instead of OpenSM")
 	c.Flags().IntVar(&b.runs, "runs", 0, "`N` paired runs of each SPEC (default: 3, and 1 above 5,000 hosts)")
@@ -87,7 +86,7 @@ With --base two versions of ibsm are compared: then the other ibsm does all that
 		return b.writeJSON(*file, specs)
 	}
 	c.Args = cobra.ArbitraryArgs // they are no verbs
-	c.AddCommand(newBenchGrowth(), newBenchMemory(), newBenchPartitions())
+	c.AddCommand(newBenchDays(), newBenchGrowth(), newBenchMemory(), newBenchPartitions())
 	return c
 }
 
@@ -97,7 +96,7 @@ func (b *bench) options(c *cobra.Command) {
 	c.Flags().StringVar(&b.opensm, "opensm", "opensm", "opensm program at `PATH`")
 }
 
-// ownOptions are those of benchmarks without OpenSM.
+// ownOptions are the options of benchmarks that do not run OpenSM.
 func (b *bench) ownOptions(c *cobra.Command) {
 	c.Flags().StringVar(&b.ibsm, "ibsm", "", "ibsm program at `PATH` (default: next to ibfabric, or found in $PATH)")
 	c.Flags().StringVar(&b.keep, "keep", "", "keep the managers' logs in `DIR`")
@@ -308,7 +307,12 @@ func (b *bench) writeJSON(file string, specs []string) error {
 	for _, spec := range specs {
 		report.Ratios = append(report.Ratios, comparisons{spec, compare(b.all, spec)})
 	}
-	text, err := json.MarshalIndent(report, "", "  ")
+	return writeIndented(file, report)
+}
+
+// writeIndented writes a value as JSON.
+func writeIndented(file string, v any) error {
+	text, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"runtime"
 	"slices"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ibsm/atomicfile"
 	"ibsm/cmd/cli"
 	"ibsm/sim/baddays"
 	"ibsm/topo/net"
@@ -65,7 +63,7 @@ wrong after that.`
 		names = append(names, d.Name)
 	}
 	cli.Words(c, "case", names...)
-	cli.Words(c, "only", openSM, "ibsm")
+	cli.Words(c, "only", openSM, ibsm)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		b.out = cmd.OutOrStdout()
 		_, known := baddays.Find(b.name)
@@ -92,10 +90,11 @@ wrong after that.`
 	return c
 }
 
-// managers are those to be measured. OpenSM runs with standbys that poll often.
+// managers are the managers that are measured. OpenSM runs with a standby that polls often.
 func (b *benchDays) managers() []manager {
 	theirs, own := b.openSM("minhop"), b.ownSM("minhop")
-	theirs.files = map[string]string{openSMConf: "force_log_flush TRUE\nsminfo_polling_timeout 1000\npolling_retry_number 2\n"}
+	theirs.files = map[string]string{
+		openSMConf: "force_log_flush TRUE\nsminfo_polling_timeout 1000\npolling_retry_number 2\n"}
 	return slices.DeleteFunc([]manager{theirs, own}, func(m manager) bool { return b.only != "" && m.name != b.only })
 }
 
@@ -136,16 +135,12 @@ func (b *benchDays) measureDays(ctx context.Context, spec string) error {
 
 // writeDays writes all that was measured.
 func (b *benchDays) writeDays(file, spec string) error {
-	text, err := json.MarshalIndent(struct {
+	return writeIndented(file, struct {
 		Spec string
 		CPUs int
 		Go   string
 		Runs []baddayRun
-	}{spec, runtime.NumCPU(), runtime.Version(), b.days}, "", "  ")
-	if err != nil {
-		return err
-	}
-	return atomicfile.Write(file, 0o666, append(text, '\n'))
+	}{spec, runtime.NumCPU(), runtime.Version(), b.days})
 }
 
 // dayPlaces are the hosts, by number, of the manager, its standby and the host that asks.

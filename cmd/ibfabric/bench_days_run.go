@@ -19,24 +19,23 @@ import (
 
 // baddayRun is what one bad day cost.
 type baddayRun struct {
-	Manager   string
-	Day       string
-	Run       int
-	Takeover  bool
-	Silence   float64           // longest time without an answer of the SA, s
-	P99       float64           // response time of the SA, ms
-	Asked     int               // requests of the host that asks all the time
-	Answered  int               // of them
-	Crowd     int               `json:",omitempty"` // requests of the other hosts
-	CrowdP99  float64           `json:",omitempty"` // ms from their first sending
-	GivenUp   int               `json:",omitempty"` // of them: unanswered
-	Refused   int               `json:",omitempty"`
-	SMPs      map[string]uint64 // by method and attribute
-	CPU       float64           // s
-	Memory    float64           // MB, the peak of what is resident, of the larger manager
-	Whole     float64           // s from the end of the day to the last Set, -1 for never
-	Check     string            // what is wrong in the end
-	SMPsTotal uint64
+	Manager  string
+	Day      string
+	Run      int
+	Takeover bool
+	Silence  float64           // longest time without an answer of the SA, s
+	P99      float64           // response time of the SA, ms
+	Asked    int               // requests of the host that asks all the time
+	Answered int               // of them
+	Crowd    int               `json:",omitempty"` // requests of the other hosts
+	CrowdP99 float64           `json:",omitempty"` // ms from their first sending
+	GivenUp  int               `json:",omitempty"` // of them: unanswered
+	Refused  int               `json:",omitempty"`
+	SMPs     map[string]uint64 // by method and attribute
+	CPU      float64           // s
+	Memory   float64           // MB: the peak resident size of the larger manager
+	Whole    float64           // s from the end of the day to the last Set, -1 for never
+	Check    string            // the first fault that was found at the end; "" for none
 }
 
 func (r *baddayRun) name() string {
@@ -129,16 +128,8 @@ func (d *dayRun) start(ctx context.Context, n *net.Net, m manager, keep, kind st
 			}
 		}
 	}
-	return d.settle(ctx)
-}
-
-// settle waits until no Set has come for a while, and a standby has had the time to find the master.
-func (d *dayRun) settle(ctx context.Context) error {
-	began := time.Now()
-	return d.managers[0].until(ctx, func() (done bool) {
-		d.place.server.Do(func(f *fabric.Fabric) { done = f.Now()-d.place.lastSet > benchQuiet })
-		return done && time.Since(began) > benchQuiet
-	})
+	d.place.server.Do(d.place.begin) // a standby needs the time to find the master
+	return d.place.settled(ctx, d.managers[0], nil)
 }
 
 // measure has the day pass, and waits until the subnet is whole.
@@ -214,9 +205,6 @@ func (d *dayRun) report(f *fabric.Fabric, whole bool, calm time.Duration, r *bad
 	r.Silence, r.P99 = seconds(d.asker.Longest()), ms(d.asker.Quantile(0.99))
 	r.Asked, r.Answered = d.asker.Asked(), d.asker.Answered()
 	r.SMPs = countSMPs(f.Stats())
-	for _, k := range r.SMPs {
-		r.SMPsTotal += k
-	}
 	r.Whole = -1
 	if whole {
 		r.Whole = seconds(max(d.place.lastSet-calm, 0))

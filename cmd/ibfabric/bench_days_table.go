@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// dayFigure is one number of a bad day, of which less is better.
+// dayFigure is one number of a bad day. Less is better.
 type dayFigure struct {
 	name   string
 	width  int
@@ -18,7 +18,7 @@ type dayFigure struct {
 var dayFigures = []dayFigure{
 	{"silence, s", 12, "%.2f", func(r *baddayRun) float64 { return r.Silence }},
 	{"p99, ms", 12, "%.1f", func(r *baddayRun) float64 { return r.P99 }},
-	{"SMPs", 16, "%.0f", func(r *baddayRun) float64 { return float64(r.SMPsTotal) }},
+	{"SMPs", 16, "%.0f", func(r *baddayRun) float64 { return float64(totalSMPs(r.SMPs)) }},
 	{"CPU, s", 12, "%.2f", func(r *baddayRun) float64 { return r.CPU }},
 	{"memory, MB", 10, "%.0f", func(r *baddayRun) float64 { return r.Memory }},
 	{"whole, s", 13, "%.2f", func(r *baddayRun) float64 {
@@ -30,7 +30,7 @@ var dayFigures = []dayFigure{
 	{"given up", 10, "%.0f", func(r *baddayRun) float64 { return float64(r.GivenUp) }},
 }
 
-// printDaysHead writes the head of the table: of each figure OpenSM's and then that of ibsm.
+// printDaysHead writes the head of the table. A cell has two figures, first OpenSM's.
 func printDaysHead(w io.Writer) {
 	fmt.Fprintf(w, "%-18s", "OpenSM, ibsm")
 	for _, f := range dayFigures {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -30,7 +31,8 @@ var growthFigures = []string{"walk, s", "routes, proof, plan, s", "programming, 
 
 func newBenchGrowth() *cobra.Command {
 	b := &bench{}
-	c := &cobra.Command{Use: "growth [SPEC]... [OPTION]...", Short: "measure how a cold start grows with the subnet", Long: `
+	c := &cobra.Command{Use: "growth [SPEC]... [OPTION]...", Short: "measure how a cold start grows with the subnet",
+		Long: `
 Brings up subnets of several sizes, one after the other, each with a manager in a process of its own, and
 shows what that took, and with which power of the number of hosts and of forwarding table entries each
 figure grows: 1 is as fast as these.
@@ -51,7 +53,7 @@ SPEC is as for ibfabric serve; without one, fat trees of 128 to 43,904 hosts.`}
 		for _, f := range growthFigures {
 			fmt.Fprintf(b.out, " %s |", f)
 		}
-		fmt.Fprintf(b.out, "\n| ---: | ---: |%s\n", string(bytes.Repeat([]byte(" ---: |"), len(growthFigures))))
+		fmt.Fprintf(b.out, "\n| ---: | ---: |%s\n", strings.Repeat(" ---: |", len(growthFigures)))
 		var all []grown
 		err := b.each(cmd.Context(), specs, func(ctx context.Context, spec string) error {
 			g, err := b.grow(ctx, spec)
@@ -122,19 +124,20 @@ func (b *bench) exponents(all []grown) {
 	fmt.Fprintf(b.out, "\n%d to %d hosts:\n\n| figure | power of the hosts | power of the table entries |\n| --- | ---: | ---: |\n",
 		all[0].hosts, all[len(all)-1].hosts)
 	for i, f := range growthFigures {
-		var byHosts, byEntries []xy
+		var byHosts, byEntries []dot
 		for _, g := range all {
-			byHosts = append(byHosts, xy{float64(g.hosts), g.figures[i]})
-			byEntries = append(byEntries, xy{g.entries, g.figures[i]})
+			byHosts = append(byHosts, dot{float64(g.hosts), g.figures[i]})
+			byEntries = append(byEntries, dot{g.entries, g.figures[i]})
 		}
 		fmt.Fprintf(b.out, "| %s | %.2f | %.2f |\n", f, exponent(byHosts), exponent(byEntries))
 	}
 }
 
-type xy struct{ x, y float64 }
+// dot is a dot of a chart.
+type dot struct{ x, y float64 }
 
 // exponent is the power of x by which y grows: the slope of the line of least squares through the logarithms.
-func exponent(points []xy) float64 {
+func exponent(points []dot) float64 {
 	var n, x, y, xx, xy float64
 	for _, p := range points {
 		if p.x > 0 && p.y > 0 {
@@ -158,10 +161,10 @@ func plotGrowth(all []grown) []byte {
 		`.d{stroke:#999;stroke-dasharray:2 3}</style>` + "\n")
 	fmt.Fprintf(&b, `<rect width="%d" height="%d" style="fill:#fff;stroke:none"/>`+"\n", columns*width, rows*height)
 	for i, f := range growthFigures {
-		var points []xy
+		var points []dot
 		for _, g := range all {
 			if g.figures[i] > 0 {
-				points = append(points, xy{float64(g.hosts), g.figures[i]})
+				points = append(points, dot{float64(g.hosts), g.figures[i]})
 			}
 		}
 		fmt.Fprintf(&b, `<g transform="translate(%d %d)"><text x="44" y="16" class="h">%s</text>`+"\n",
@@ -174,14 +177,14 @@ func plotGrowth(all []grown) []byte {
 }
 
 // drawLogarithmic draws a line through points, on axes of powers of ten.
-func drawLogarithmic(b *bytes.Buffer, points []xy) {
+func drawLogarithmic(b *bytes.Buffer, points []dot) {
 	const left, top, width, height = 44.0, 26.0, 170.0, 110.0
 	if len(points) == 0 {
 		return
 	}
 	low, high := points[0], points[0]
 	for _, p := range points {
-		low, high = xy{min(low.x, p.x), min(low.y, p.y)}, xy{max(high.x, p.x), max(high.y, p.y)}
+		low, high = dot{min(low.x, p.x), min(low.y, p.y)}, dot{max(high.x, p.x), max(high.y, p.y)}
 	}
 	decade := func(v float64, up bool) float64 {
 		if up {

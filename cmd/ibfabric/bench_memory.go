@@ -78,34 +78,40 @@ func (b *bench) remember(ctx context.Context, spec string, counters bool) error 
 	return err
 }
 
-// readings is how long some readings of counters take, of which the manager keeps an hour: two a minute are kept whole.
+// readings is the time in which counters are read several times. The manager keeps the readings of an hour, two of each
+// minute whole.
 const readings = 40 * time.Second
 
 // occupy has a manager do all that it does in a day.
 func (p *benchPlace) occupy(ctx context.Context, run *process, counters bool) error {
 	c := ctl.NewClient(filepath.Join(run.dir, controlSocket))
 	defer c.Close()
-	settle := func(began func(f *fabric.Fabric)) error {
-		p.server.Do(func(f *fabric.Fabric) {
-			p.begin(f)
-			began(f)
-		})
-		return run.until(ctx, func() (is bool) {
-			p.server.Do(func(f *fabric.Fabric) { is = f.Now()-max(p.began, p.lastSet) > benchQuiet && isUp(f) })
-			return is
-		})
+	order := func(path string, query url.Values) error {
+		p.server.Do(p.begin)
+		if err := c.Post(ctx, path, query, nil); err != nil {
+			return err
+		}
+		return p.settled(ctx, run, isUp)
 	}
 	for range 2 {
 		for _, link := range p.links {
-			if err := errors.Join(settle(func(f *fabric.Fabric) { f.LinkDown(link) }),
-				settle(func(f *fabric.Fabric) { f.LinkUp(link) })); err != nil {
-				return err
+			for _, change := range []func(*fabric.Fabric){
+				func(f *fabric.Fabric) { f.LinkDown(link) }, func(f *fabric.Fabric) { f.LinkUp(link) },
+			} {
+				p.server.Do(func(f *fabric.Fabric) {
+					p.begin(f)
+					change(f)
+				})
+				if err := p.settled(ctx, run, isUp); err != nil {
+					return err
+				}
 			}
 		}
-		for path, query := range map[string]url.Values{"/v1/reroute": nil, "/v1/sweep": {"kind": {"heavy"}}} {
-			if err := errors.Join(c.Post(ctx, path, query, nil), settle(func(*fabric.Fabric) {})); err != nil {
-				return err
-			}
+		if err := order("/v1/reroute", nil); err != nil {
+			return err
+		}
+		if err := order("/v1/sweep", url.Values{"kind": {"heavy"}}); err != nil {
+			return err
 		}
 	}
 	if !counters {

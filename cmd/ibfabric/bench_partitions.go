@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ibsm/cmd/cli"
 	"ibsm/mad"
 	"ibsm/sim/fabric"
 	"ibsm/topo/net"
@@ -20,6 +20,9 @@ import (
 
 // partitionsConf is the file of partitions that both managers read, in the folder they run in.
 const partitionsConf = "partitions.conf"
+
+// mostPartitions is the number of P_Keys besides 0 and that of the partition of all hosts.
+const mostPartitions = 0x7ffe
 
 // benchPartitions is one benchmark of partitions.
 type benchPartitions struct {
@@ -41,6 +44,9 @@ SPEC is as for ibfabric serve; without one, a fat tree of 11,664 hosts.`}
 	c.Flags().IntVar(&b.members, "members", 20, "`N` members in each")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		b.out = cmd.OutOrStdout()
+		if b.partitions < 1 || b.partitions > mostPartitions || b.members < 1 {
+			return cli.UsageError(fmt.Sprintf("--partitions, --members: expected 1 to %d, and 1 or more", mostPartitions), "")
+		}
 		if len(args) == 0 {
 			args = []string{"fattree:k=36"}
 		}
@@ -72,7 +78,7 @@ func (b *benchPartitions) measure(ctx context.Context, spec string) error {
 		theirs, ours := &b.all[i], &b.all[j]
 		fmt.Fprintf(b.out, "  %s: CPU %.3f of OpenSM's, wall time %.3f, memory %.3f, SMPs %.3f\n", kind,
 			(ours.User+ours.System)/(theirs.User+theirs.System), ours.Wall/theirs.Wall,
-			ours.Memory/cmp.Or(theirs.Memory, 1), float64(ours.total())/float64(theirs.total()))
+			ours.Memory/theirs.Memory, float64(ours.total())/float64(theirs.total()))
 	}
 	b.all = nil
 	return nil
@@ -126,16 +132,7 @@ func (b *benchPartitions) one(ctx context.Context, n *net.Net, m manager) error 
 // change has a host join the first partition of all, of which it is no member.
 func (b *benchPartitions) change(ctx context.Context, n *net.Net, place *benchPlace, run *process, joins net.End,
 	r *measurement) error {
-	settled := func(done func(f *fabric.Fabric) bool) error {
-		return run.until(ctx, func() (is bool) {
-			place.server.Do(func(f *fabric.Fabric) {
-				is = f.Now()-max(place.began, place.lastSet) > benchQuiet && done(f)
-			})
-			return is
-		})
-	}
-	err := settled(isUp)
-	if err != nil {
+	if err := place.settled(ctx, run, isUp); err != nil {
 		return err
 	}
 	before := cpuTime(run.cmd.Process.Pid)
@@ -146,7 +143,9 @@ func (b *benchPartitions) change(ctx context.Context, n *net.Net, place *benchPl
 	if err := run.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		return err
 	}
-	err = settled(func(f *fabric.Fabric) bool { return slices.Contains(f.PKeys(joins), firstPartition) && isUp(f) })
+	err := place.settled(ctx, run, func(f *fabric.Fabric) bool {
+		return slices.Contains(f.PKeys(joins), firstPartition) && isUp(f)
+	})
 	place.server.Do(func(f *fabric.Fabric) {
 		r.Wall, r.SMPs = seconds(place.lastSet-place.began), countSMPs(f.Stats())
 	})

@@ -75,8 +75,11 @@ type phases struct {
 	FirstSet, FirstTable, LastTable, Confirmed float64
 }
 
-func (m *measurement) total() (n uint64) {
-	for _, k := range m.SMPs {
+func (m *measurement) total() uint64 { return totalSMPs(m.SMPs) }
+
+// totalSMPs is the number of SMPs of all methods and attributes.
+func totalSMPs(byName map[string]uint64) (n uint64) {
+	for _, k := range byName {
 		n += k
 	}
 	return n
@@ -241,14 +244,7 @@ func (p *benchPlace) lose(ctx context.Context, run *process, r *measurement) (cp
 	if err := p.await(ctx, run, true, new(measurement)); err != nil {
 		return 0, err
 	}
-	quiet := func(f *fabric.Fabric) bool { return f.Now()-max(p.began, p.lastSet) > benchQuiet }
-	wait := func(done func(f *fabric.Fabric) bool) error {
-		return run.until(ctx, func() (is bool) {
-			p.server.Do(func(f *fabric.Fabric) { is = done(f) })
-			return is
-		})
-	}
-	if err := wait(quiet); err != nil {
+	if err := p.settled(ctx, run, nil); err != nil {
 		return 0, err
 	}
 	before := cpuTime(run.cmd.Process.Pid)
@@ -256,7 +252,8 @@ func (p *benchPlace) lose(ctx context.Context, run *process, r *measurement) (cp
 		p.begin(f)
 		f.LinkDown(p.link)
 	})
-	if err := wait(func(f *fabric.Fabric) bool { return p.lastSet != 0 && quiet(f) && isUp(f) }); err != nil {
+	isWhole := func(f *fabric.Fabric) bool { return p.lastSet != 0 && isUp(f) }
+	if err := p.settled(ctx, run, isWhole); err != nil {
 		return 0, err
 	}
 	p.server.Do(func(f *fabric.Fabric) { r.Wall, r.SMPs = seconds(p.lastSet-p.began), countSMPs(f.Stats()) })
@@ -265,7 +262,18 @@ func (p *benchPlace) lose(ctx context.Context, run *process, r *measurement) (cp
 		p.begin(f)
 		f.LinkUp(p.link)
 	})
-	return cpu, wait(func(f *fabric.Fabric) bool { return p.lastSet != 0 && quiet(f) && isUp(f) })
+	return cpu, p.settled(ctx, run, isWhole)
+}
+
+// settled waits until no Set has come for benchQuiet, since begin and since the last Set, and done is true; nil always
+// is.
+func (p *benchPlace) settled(ctx context.Context, run *process, done func(f *fabric.Fabric) bool) error {
+	return run.until(ctx, func() (is bool) {
+		p.server.Do(func(f *fabric.Fabric) {
+			is = f.Now()-max(p.began, p.lastSet) > benchQuiet && (done == nil || done(f))
+		})
+		return is
+	})
 }
 
 // await looks at the fabric until the manager's work is done, and reads clock and
