@@ -29,9 +29,6 @@ func Parallel(ctx context.Context, most Workers, n int, worker func() func(item 
 	if n == 0 {
 		return ctx.Err()
 	}
-	if n == 0 {
-		return ctx.Err()
-	}
 	var next atomic.Int64
 	var group sync.WaitGroup
 	work := func(yields func()) {

@@ -296,8 +296,8 @@ func (l *Look) Verdict() (v Verdict, ok bool) {
 	if l.open > 0 {
 		return v, false
 	}
-	for i := range device.Attributes {
-		if !l.check {
+	if !l.check {
+		for i := range device.Attributes {
 			l.state.devices.Checked(device.Attributes[i].ID)
 		}
 	}

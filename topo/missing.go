@@ -33,10 +33,7 @@ func (b *Builder) KeepMissing(prev *Topo, heard Hearing) (lost []NodeIdx) {
 		return nil
 	}
 	for n := int32(0); int(n) < len(b.nodes); n++ { // grows while kept nodes are added
-		if b.nodes[n].dropped {
-			continue
-		}
-		if !b.nodes[n].lacksPeer() {
+		if b.nodes[n].dropped || !b.nodes[n].lacksPeer() {
 			continue
 		}
 		old := prev.FindNode(b.nodes[n].GUID)

@@ -52,7 +52,7 @@ func linksOf(t *topo.Topo) []link {
 	return links
 }
 
-// eachUsable calls do for each of them, until it returns false. Switches are in the order of their GUIDs.
+// eachUsable calls do for each link between switches that can be used, in order, until it returns false.
 func eachUsable(t *topo.Topo, do func(l link) bool) {
 	eachLink(t, func(p, far *topo.Port) bool {
 		l := link{t.Nodes[p.Node].GUID, t.Nodes[far.Node].GUID, p.Num, far.Num}

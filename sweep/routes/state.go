@@ -169,11 +169,15 @@ func (d *decision) begin() {
 		e.recorded = unchosen && !e.interim
 	}
 	e.cold = e.first && unchosen && s.by == byChosen && isCold(d.Topo)
-	next, kept := &d.next, d.kept()
-	e.outgrown = 2*len(kept) < len(d.Topo.Switches)
-	next.whose, next.by, next.kept = s.whose.begins(e), byChosen, nil
-	if next.whose.adopted() {
-		next.kept = kept
+	next := &d.next
+	next.kept = nil
+	if e.first || s.whose.adopted() {
+		next.kept = d.kept()
+		e.outgrown = 2*len(next.kept) < len(d.Topo.Switches)
+	}
+	next.whose, next.by = s.whose.begins(e), byChosen
+	if !next.whose.adopted() {
+		next.kept = nil
 	}
 	if unchosen && (s.by == byAll || d.Rerouting == ReroutesByAll || next.whose == coldRoutes ||
 		next.whose == recordedRoutes) {
