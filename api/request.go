@@ -134,7 +134,7 @@ func (s *Server) authenticate(r *http.Request) (*rights.User, error) {
 	return s.users.Authenticate(r.Context(), c)
 }
 
-// credential is what a request has to be that of a user.
+// credential is the credential of a request: its Authorization header, its address and the names of its certificate.
 func (s *Server) credential(r *http.Request) (c users.Credential, err error) {
 	header := r.Header.Get("Authorization")
 	c.Authorization = header
@@ -150,8 +150,8 @@ func (s *Server) credential(r *http.Request) (c users.Credential, err error) {
 	return c, nil
 }
 
-// watch ends a request that takes long, such as a stream of changes, when its credential is none any more, or its user
-// has another role. set are the users of the time when it was one.
+// watch ends a request that takes long, such as a stream of changes, when its credential is not valid any more, or its
+// user has another role. set are the users with which it was checked.
 func (s *Server) watch(r *http.Request, u *rights.User, set *users.Set, end context.CancelFunc) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -165,7 +165,8 @@ func (s *Server) watch(r *http.Request, u *rights.User, set *users.Set, end cont
 	end()
 }
 
-// isStill reports whether a request is still that of a user. set are the users by which it was one last.
+// isStill reports whether the credential of a request still belongs to its user, with the same role. set are the users
+// with which it was checked last.
 func (s *Server) isStill(r *http.Request, u *rights.User, set **users.Set) bool {
 	c, err := s.credential(r)
 	if err != nil {

@@ -5,13 +5,13 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/manager"
+	"ibsm/priority"
 	"ibsm/routing"
 	"ibsm/sim/fabric"
 	"ibsm/sweep/engines"
@@ -80,13 +80,7 @@ func newEvents(b *testing.B, spec, engine string) *events {
 		e.Kill(e.m.Manager)
 		e.m = e.comeUp(cfg)
 	}
-	e.Clock = func() time.Duration {
-		var u syscall.Rusage
-		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-			b.Fatal(err)
-		}
-		return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-	}
+	e.Clock = priority.Ran
 	e.StepTook = func(_ manager.Event, took time.Duration) { e.core += took }
 	return e
 }

@@ -110,11 +110,7 @@ func countRequests(t *testing.T, spec string) (counts []map[fabric.Kind]uint64) 
 // requestTable is the table of counts.
 func requestTable(counts []map[fabric.Kind]uint64) string {
 	all := map[fabric.Kind]bool{}
-	for _, phase := range counts {
-		for kind := range phase {
-			all[kind] = true
-		}
-	}
+	addKinds(all, counts)
 	text := "| request | " + strings.Join(requestPhases, " | ") + " |\n| --- |" +
 		strings.Repeat(" --- |", len(requestPhases)) + "\n"
 	line := func(name string, count func(map[fabric.Kind]uint64) uint64) {
@@ -138,6 +134,15 @@ func requestTable(counts []map[fabric.Kind]uint64) string {
 		return sum
 	})
 	return text
+}
+
+// addKinds adds the kinds of requests that are counted.
+func addKinds(to map[fabric.Kind]bool, counts []map[fabric.Kind]uint64) {
+	for _, phase := range counts {
+		for kind := range phase {
+			to[kind] = true
+		}
+	}
 }
 
 func requestName(kind fabric.Kind) string {
@@ -168,11 +173,7 @@ func TestRequests(t *testing.T) {
 			continue
 		}
 		counts := countRequests(t, size.spec)
-		for _, phase := range counts {
-			for kind := range phase {
-				all[kind] = true
-			}
-		}
+		addKinds(all, counts)
 		mustBeOnPage(t, "requests at "+size.hosts+" hosts", requestTable(counts), writes)
 	}
 	text := "| request | why, and how many |\n| --- | --- |\n"

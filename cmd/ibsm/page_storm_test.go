@@ -125,8 +125,8 @@ func (s *apiSubnet) flap(ctx context.Context) (times int) {
 }
 
 // TestPageStorm: while a thousand cables a second go down or come up, ten pages get no more than five changes a second,
-// hosts are answered, and afterwards each page shows what is so. In full size the 99th percentile of the times in which
-// hosts are answered is shown, with and without pages.
+// hosts are answered, and afterwards each page shows that all cables are up. In full size the 99th percentile of the
+// times in which hosts are answered is logged, with and without pages.
 func TestPageStorm(t *testing.T) {
 	t.Parallel()
 	const pages = 10

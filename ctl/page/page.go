@@ -110,9 +110,10 @@ func (p *Page) problems(*http.Request) (any, error) {
 		return nil, err
 	}
 	seen := map[kindOf]int{}
-	list.Problems = slices.DeleteFunc(slices.Clone(list.Problems), func(p Problem) bool {
-		seen[kindOf{p.Hurts, p.Kind}]++
-		return seen[kindOf{p.Hurts, p.Kind}] > mostListed
+	list.Problems = slices.DeleteFunc(slices.Clone(list.Problems), func(is Problem) bool {
+		kind := kindOf{is.Hurts, is.Kind}
+		seen[kind]++
+		return seen[kind] > mostListed
 	})
 	return list, nil
 }

@@ -40,10 +40,12 @@ func (f *Fabric) answer(at int32, p *mad.Packet) Drop {
 	case !f.checkMKey(at, p):
 		return DropMKey
 	default:
-		s := Set{f.now, f.ports[at].node, f.ports[at].num, p.AttrID(), p.AttrMod(), *p.Data(), 0, p.TID(), false}
 		watched, answers := set && f.cfg.OnSet != nil, true
+		var s Set
 		var before [mad.DataSize]byte
 		if watched {
+			s = Set{At: f.now, Node: f.ports[at].node, In: f.ports[at].num, Attr: p.AttrID(), Mod: p.AttrMod(),
+				Data: *p.Data(), TID: p.TID()}
 			f.attribute(at, false, s.Attr, s.Mod, &before)
 		}
 		if status, answers = f.obey(at, set, p); !answers {

@@ -84,8 +84,11 @@ func TestLarge(t *testing.T) {
 	link := s.pageLink()
 	pid := s.pid
 	for _, order := range []string{"down", "up", "down", "up"} { // with the memory that sweeps take
+		before := outputOf(t, "ibsmctl", "--socket", s.sock, "generations")
 		s.order(`link ` + order + ` "leaf-005" 20`)
-		time.Sleep(3 * time.Second)
+		s.eventually("the sweep of a link that is "+order, func() bool {
+			return outputOf(t, "ibsmctl", "--socket", s.sock, "generations") != before
+		})
 	}
 	before := status(t, pid, "VmRSS")
 	b := browser(t, 1400, 900)
