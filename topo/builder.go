@@ -12,14 +12,21 @@ import (
 // Builder collects what a discovery learns, in the order it learns it, until
 // Freeze makes a Topo of it. It is owned by one goroutine.
 type Builder struct {
-	nodes     []*buildNode
+	nodes     []buildNode
 	byGUID    map[mad.GUID]int32
 	portOwner map[mad.GUID]End // end ports by port GUID
+	extended  map[End]smp.ExtendedPortInfo
 	self      End
 
-	// room for nodes and ports to come
-	spareNodes []buildNode
-	sparePorts []buildPort
+	// The nodes of another Topo have their places here, in its order, so that a Topo with no others is made in them.
+	like  *Topo
+	taken []bool // by its NodeIdx
+	room  Topo   // its Nodes, Ports
+	peers []End  // of its Ports
+	// chunks for other nodes and their ports
+	spareNodes []Node
+	sparePorts []Port
+	sparePeers []End
 }
 
 // End is a port by the order of discovery: index of the node and port number.
@@ -31,41 +38,50 @@ type End struct {
 // NoEnd is no port.
 var NoEnd = End{Node: None}
 
+// buildNode is a node and its ports, by port number from 0. Of a port here, GUID is 0 where it is not known, Shunned
+// says that a NodeInfo came from behind it, whatever became of it, and peers has its other end.
 type buildNode struct {
-	Node
+	*Node
+	ports   []Port
+	peers   []End
+	placed  bool // in the room of Builder.like
 	dropped bool
-	ports   []buildPort // by port number, 0..NumPorts
-}
-
-type buildPort struct {
-	peer End
-	guid mad.GUID
-	seen bool
-	// answered says that a NodeInfo came from behind the port, whatever became of it.
-	answered bool
-	info     smp.PortInfo
-	pkeys    *PKeyTable
-	extended *smp.ExtendedPortInfo
 }
 
 // NewBuilder returns an empty Builder, with room for as much as another Topo has; nil for one that is not known.
 func NewBuilder(like *Topo) *Builder {
-	b := &Builder{self: NoEnd}
+	b := &Builder{self: NoEnd, like: like}
 	nodes, owners := 0, 0
 	if like != nil {
 		nodes, owners = len(like.Nodes), len(like.EndPorts)
-		b.spareNodes, b.sparePorts = make([]buildNode, nodes), make([]buildPort, len(like.Ports))
+		b.room.Nodes, b.room.Ports = make([]Node, nodes), make([]Port, len(like.Ports))
+		b.peers, b.taken = make([]End, len(like.Ports)), make([]bool, nodes)
 	}
-	b.nodes = make([]*buildNode, 0, nodes)
+	b.nodes = make([]buildNode, 0, nodes)
 	b.byGUID, b.portOwner = make(map[mad.GUID]int32, nodes), make(map[mad.GUID]End, owners)
 	return b
 }
 
-// spare takes some of what there is room for.
+// place finds a place for a node.
+func (b *Builder) place(guid mad.GUID, ports int) (n buildNode) {
+	if b.like != nil {
+		i := b.like.FindNode(guid)
+		if i != None && !b.taken[i] && int(b.like.Nodes[i].NumPorts)+1 == ports {
+			b.taken[i] = true
+			from := int(b.like.Nodes[i].First)
+			return buildNode{Node: &b.room.Nodes[i], ports: b.room.Ports[from : from+ports],
+				peers: b.peers[from : from+ports], placed: true}
+		}
+	}
+	return buildNode{Node: &spare(&b.spareNodes, 1)[0], ports: spare(&b.sparePorts, ports),
+		peers: spare(&b.sparePeers, ports)}
+}
+
+// spare takes some of a chunk, and makes another one where it is too small.
 func spare[T any](of *[]T, count int) []T {
-	const more = 256
+	const chunk = 256
 	if len(*of) < count {
-		*of = make([]T, max(count, more))
+		*of = make([]T, max(count, chunk))
 	}
 	some := (*of)[:count:count]
 	*of = (*of)[count:]
@@ -83,20 +99,19 @@ func (b *Builder) Find(guid mad.GUID) (int32, bool) {
 
 // Node is a node by index, for reading and for filling in what later replies
 // say.
-func (b *Builder) Node(n int32) *Node { return &b.nodes[n].Node }
+func (b *Builder) Node(n int32) *Node { return b.nodes[n].Node }
 
 // AddNode adds the node that answered with info along route. The node GUID must
 // be new to the Builder.
 func (b *Builder) AddNode(info *smp.NodeInfo, route mad.Route) int32 {
 	n := int32(len(b.nodes))
-	node := &spare(&b.spareNodes, 1)[0]
-	node.Node = Node{
+	node := b.place(info.NodeGUID(), int(info.NumPorts())+1)
+	*node.Node = Node{
 		GUID: info.NodeGUID(), Type: info.NodeType(), NumPorts: info.NumPorts(),
 		Switch: None, Route: route, Info: *info,
 	}
-	node.ports = spare(&b.sparePorts, int(info.NumPorts())+1)
-	for i := range node.ports {
-		node.ports[i].peer = NoEnd
+	for i := range node.peers {
+		node.peers[i] = NoEnd
 	}
 	b.nodes = append(b.nodes, node)
 	b.byGUID[info.NodeGUID()] = n
@@ -120,7 +135,7 @@ func (b *Builder) PortOwner(guid mad.GUID) (End, bool) {
 
 // SetPortGUID says which GUID an end port has.
 func (b *Builder) SetPortGUID(e End, guid mad.GUID) {
-	b.port(e).guid = guid
+	b.port(e).GUID = guid
 	b.portOwner[guid] = e
 }
 
@@ -131,47 +146,48 @@ func (b *Builder) SetSelf(e End) { b.self = e }
 func (b *Builder) Self() End { return b.self }
 
 // PortGUID is the GUID of an end port, 0 while it is not known.
-func (b *Builder) PortGUID(e End) mad.GUID { return b.port(e).guid }
+func (b *Builder) PortGUID(e End) mad.GUID { return b.port(e).GUID }
 
 // SetAnswered notes that something answers behind a port.
-func (b *Builder) SetAnswered(e End) { b.port(e).answered = true }
+func (b *Builder) SetAnswered(e End) { b.port(e).Shunned = true }
 
 // SetPort stores the PortInfo of a port.
 func (b *Builder) SetPort(e End, info *smp.PortInfo) {
 	p := b.port(e)
-	p.info, p.seen = *info, true
+	p.Info, p.Seen = *info, true
 }
 
 // Port is the PortInfo of a port, nil when it was not read.
 func (b *Builder) Port(e End) *smp.PortInfo {
-	if p := b.port(e); p.seen {
-		return &p.info
+	if p := b.port(e); p.Seen {
+		return &p.Info
 	}
 	return nil
 }
 
 // SetPKeys stores the partition table of a port.
-func (b *Builder) SetPKeys(e End, t *PKeyTable) { b.port(e).pkeys = t }
+func (b *Builder) SetPKeys(e End, t *PKeyTable) { b.port(e).PKeys = t }
 
 // PKeys is the partition table of a port, nil when it was not read.
-func (b *Builder) PKeys(e End) *PKeyTable { return b.port(e).pkeys }
+func (b *Builder) PKeys(e End) *PKeyTable { return b.port(e).PKeys }
 
 // SetExtended stores the ExtendedPortInfo of a port.
 func (b *Builder) SetExtended(e End, info *smp.ExtendedPortInfo) {
-	held := *info
-	b.port(e).extended = &held
+	if b.extended == nil {
+		b.extended = map[End]smp.ExtendedPortInfo{}
+	}
+	b.extended[e] = *info
 }
 
 // Link joins two ports by a cable. Both must be free; they may be the same one.
 func (b *Builder) Link(a, c End) {
-	b.port(a).peer = c
-	b.port(c).peer = a
+	*b.peer(a), *b.peer(c) = c, a
 }
 
 // Unlink takes the cable of a port away, if it has one.
 func (b *Builder) Unlink(a End) {
-	if peer := b.port(a).peer; peer != NoEnd {
-		b.port(a).peer, b.port(peer).peer = NoEnd, NoEnd
+	if peer := b.Peer(a); peer != NoEnd {
+		*b.peer(a), *b.peer(peer) = NoEnd, NoEnd
 	}
 }
 
@@ -180,7 +196,7 @@ func (b *Builder) Drop(n int32) {
 	for num := range b.nodes[n].ports {
 		e := End{n, uint8(num)}
 		if peer := b.Peer(e); peer != NoEnd {
-			b.port(peer).answered = false // it must be asked again
+			b.port(peer).Shunned = false // it must be asked again
 		}
 		b.Unlink(e)
 		if guid := b.PortGUID(e); guid != 0 && b.portOwner[guid] == e {
@@ -195,9 +211,11 @@ func (b *Builder) Drop(n int32) {
 func (b *Builder) Dropped(n int32) bool { return b.nodes[n].dropped }
 
 // Peer is the other end of the cable of a port, or NoEnd.
-func (b *Builder) Peer(e End) End { return b.port(e).peer }
+func (b *Builder) Peer(e End) End { return *b.peer(e) }
 
-func (b *Builder) port(e End) *buildPort { return &b.nodes[e.Node].ports[e.Port] }
+func (b *Builder) peer(e End) *End { return &b.nodes[e.Node].peers[e.Port] }
+
+func (b *Builder) port(e End) *Port { return &b.nodes[e.Node].ports[e.Port] }
 
 // RouteTo is that of the Topo.
 func (b *Builder) RouteTo(e End) (route mad.Route, ok bool) {
@@ -214,42 +232,49 @@ func (b *Builder) RouteTo(e End) (route mad.Route, ok bool) {
 
 // Freeze makes the Topo. The Builder must not be used any more, and holds no memory.
 func (b *Builder) Freeze() *Topo {
-	order := make([]int32, 0, len(b.nodes))
+	order, placed, total := make([]int32, 0, len(b.nodes)), true, 0
 	for i := range b.nodes {
-		if !b.nodes[i].dropped {
-			order = append(order, int32(i))
+		if n := &b.nodes[i]; !n.dropped {
+			order, placed, total = append(order, int32(i)), placed && n.placed, total+len(n.ports)
 		}
 	}
 	slices.SortFunc(order, func(x, y int32) int { return cmp.Compare(b.nodes[x].GUID, b.nodes[y].GUID) })
 
-	t := &Topo{Nodes: make([]Node, len(order)), Self: None}
+	t := &Topo{Self: None}
+	if placed && b.like != nil { // each node moves to the front, if at all: those before it have been moved
+		t.Nodes, t.Ports = b.room.Nodes[:len(order)], b.room.Ports[:total]
+	} else {
+		t.Nodes, t.Ports = make([]Node, len(order)), make([]Port, total)
+	}
 	first := make([]PortIdx, len(b.nodes)) // by discovery index
-	total := PortIdx(0)
+	next := PortIdx(0)
 	for i, n := range order {
 		node := &t.Nodes[i]
-		*node = b.nodes[n].Node
-		node.First = total
-		first[n] = total
-		total += PortIdx(len(b.nodes[n].ports))
+		if from := b.nodes[n].Node; node != from {
+			*node = *from
+		}
+		first[n], node.First = next, next
+		if ports := b.nodes[n].ports; &t.Ports[next] != &ports[0] {
+			copy(t.Ports[next:], ports)
+		}
+		next += PortIdx(len(b.nodes[n].ports))
 		if node.Type == mad.Switch {
 			node.Switch = SwitchIdx(len(t.Switches))
 			t.Switches = append(t.Switches, NodeIdx(i))
 		}
 	}
-	t.Ports = make([]Port, total)
 	for i, n := range order {
-		for num, bp := range b.nodes[n].ports {
+		for num, peer := range b.nodes[n].peers {
 			p := &t.Ports[first[n]+PortIdx(num)]
-			*p = Port{Node: NodeIdx(i), Num: uint8(num), Peer: None, GUID: bp.guid, Seen: bp.seen, Info: bp.info,
-				PKeys: bp.pkeys}
-			if bp.extended != nil {
-				t.SetExtended(first[n]+PortIdx(num), bp.extended)
+			p.Node, p.Num, p.Peer = NodeIdx(i), uint8(num), None
+			if peer != NoEnd {
+				p.Peer, p.Shunned = first[peer.Node]+PortIdx(peer.Port), false
 			}
-			if bp.peer != NoEnd {
-				p.Peer = first[bp.peer.Node] + PortIdx(bp.peer.Port)
-			} else {
-				p.Shunned = bp.answered
-			}
+		}
+	}
+	for e, info := range b.extended {
+		if !b.nodes[e.Node].dropped {
+			t.SetExtended(first[e.Node]+PortIdx(e.Port), &info)
 		}
 	}
 	if b.self != NoEnd && !b.nodes[b.self.Node].dropped {

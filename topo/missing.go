@@ -52,24 +52,25 @@ func (b *Builder) KeepMissing(prev *Topo, heard Hearing) (lost []NodeIdx) {
 
 // lacksPeer reports whether nothing was found behind some port that is up.
 func (n *buildNode) lacksPeer() bool {
-	for i := range n.ports {
-		if n.ports[i].lacksPeer() {
+	for num := range n.ports {
+		if n.lacksPeerAt(uint8(num)) {
 			return true
 		}
 	}
 	return false
 }
 
-func (p *buildPort) lacksPeer() bool {
-	return p.peer == NoEnd && p.seen && p.info.PortState() >= smp.PortArmed
+func (n *buildNode) lacksPeerAt(num uint8) bool {
+	p := &n.ports[num]
+	return n.peers[num] == NoEnd && p.Seen && p.Info.PortState() >= smp.PortArmed
 }
 
 // keepPeer restores the cable at e to what prev knew behind it, if e is still up
 // and nothing answered there. It returns the node behind it when that has missed
 // too many sweeps.
 func (b *Builder) keepPeer(e End, prev *Topo, was PortIdx, heard Hearing) (gone NodeIdx) {
-	here, peer := b.port(e), prev.Ports[was].Peer
-	if !here.lacksPeer() || peer == None {
+	peer := prev.Ports[was].Peer
+	if !b.nodes[e.Node].lacksPeerAt(e.Port) || peer == None {
 		return None
 	}
 	far := &prev.Ports[peer]
@@ -89,11 +90,11 @@ func (b *Builder) keepPeer(e End, prev *Topo, was PortIdx, heard Hearing) (gone 
 		return None
 	}
 	if answer := b.nodes[n].Missed == 0 && b.nodes[e.Node].Missed == 0; answer &&
-		(heard == Clear || here.answered || b.port(to).answered) {
+		(heard == Clear || b.port(e).Shunned || b.port(to).Shunned) {
 		return None // neither found the other
 	}
 	b.restorePort(to, far)
-	if p := b.port(to); p.peer == NoEnd && p.seen && p.info.PortState() >= smp.PortArmed {
+	if b.nodes[n].lacksPeerAt(to.Port) {
 		b.Link(e, to)
 	}
 	return None
@@ -102,7 +103,7 @@ func (b *Builder) keepPeer(e End, prev *Topo, was PortIdx, heard Hearing) (gone 
 // restorePort puts back a further port of a CA or router that answers at another
 // of its ports: this one lies behind a switch that does not answer.
 func (b *Builder) restorePort(e End, was *Port) {
-	if b.nodes[e.Node].Type == mad.Switch || b.port(e).seen || !was.Seen || was.GUID == 0 {
+	if b.nodes[e.Node].Type == mad.Switch || b.port(e).Seen || !was.Seen || was.GUID == 0 {
 		return
 	}
 	if owner, taken := b.PortOwner(was.GUID); taken && owner != e {
@@ -130,11 +131,11 @@ func (b *Builder) replaced(prev *Topo, old NodeIdx) bool {
 func (b *Builder) restore(prev *Topo, old NodeIdx, missed uint8) int32 {
 	node := &prev.Nodes[old]
 	n := b.AddNode(&node.Info, node.Route)
-	b.nodes[n].Node = *node
+	*b.nodes[n].Node = *node
 	b.nodes[n].Missed = missed
 	for num := range int(node.NumPorts) + 1 {
 		p := &prev.Ports[node.First+PortIdx(num)]
-		b.nodes[n].ports[num].seen, b.nodes[n].ports[num].info, b.nodes[n].ports[num].pkeys = p.Seen, p.Info, p.PKeys
+		b.nodes[n].ports[num].Seen, b.nodes[n].ports[num].Info, b.nodes[n].ports[num].PKeys = p.Seen, p.Info, p.PKeys
 		if node.Type != mad.Switch && p.GUID != 0 {
 			b.SetPortGUID(End{n, uint8(num)}, p.GUID)
 		}

@@ -81,7 +81,7 @@ func TestKeepMissingSwitch(t *testing.T) {
 	for missed := uint8(1); missed <= MaxMissed; missed++ {
 		b := without(0x10, 0x30) // 0x30 hangs on the unresponsive switch alone
 		n, _ := b.Find(0x50)     // and so does port 2 of 0x50, which answers at port 1
-		b.nodes[n].ports[2] = buildPort{peer: NoEnd}
+		b.nodes[n].ports[2], b.nodes[n].peers[2] = Port{}, NoEnd
 		delete(b.portOwner, 0x52)
 		b.KeepMissing(prev, Clear)
 		now := b.Freeze()
@@ -126,7 +126,7 @@ func TestKeepMissingNot(t *testing.T) {
 		}},
 		{"the port was not read", func(b *Builder) {
 			n, _ := b.Find(0x10)
-			b.port(End{n, 3}).seen = false
+			b.port(End{n, 3}).Seen = false
 		}},
 		{"something else is there", func(b *Builder) {
 			n, _ := b.Find(0x10)
