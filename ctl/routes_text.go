@@ -44,6 +44,8 @@ func article(fabric string) string {
 		return "a subnet with 1 switch"
 	case first == "not":
 		return "a subnet of no known topology: " + fabric
+	case strings.Trim(first, "0123456789") == "": // as in "2 fat trees"
+		return fabric
 	case strings.ContainsAny(first[:1], "aeiou"):
 		return "an " + fabric
 	}

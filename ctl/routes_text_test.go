@@ -15,4 +15,8 @@ func TestRoutesText(t *testing.T) {
 	if got := st.RoutesText(); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
+	st.Fabric, st.RoutingNotes, st.Refused = "2 fat trees of 2 levels", nil, nil
+	if got := st.RoutesText(); got != "tree; selected for 2 fat trees of 2 levels" {
+		t.Errorf("%q", got)
+	}
 }
