@@ -125,6 +125,9 @@ func TestErrorsTOML(t *testing.T) {
 		{"lmc = 3", []string{
 			"f.toml:1:7: error: unknown key \"lmc\": the key lmc of opensm.conf is subnet.lmc in ibsm.toml",
 		}},
+		{"subnet = 5", []string{"f.toml:1:10: error: subnet = 5: expected a group of keys: [subnet] in a line of its own, " +
+			"and each key in a line below it"}},
+		{"[[subnet]]\nlmc = 3", []string{"expected a group of keys"}},
 		{"[subnets]\nlmc = 3", []string{"error: unknown key \"subnets\""}},
 		{"[sweep]\ninterval = 10",
 			[]string{"error: sweep.interval = 10: wrong type; expected a time such as \"10s\", in whole seconds"}},

@@ -96,12 +96,18 @@ func (t *tomlReader) group(path string, table map[string]toml.Primitive) {
 			t.value(i, p, value)
 			continue
 		}
-		var deeper map[string]toml.Primitive
-		if isGroup(full) && t.meta.PrimitiveDecode(primitive, &deeper) == nil {
-			t.group(full, deeper)
+		if !isGroup(full) {
+			t.unknownPath(full, p)
 			continue
 		}
-		t.unknownPath(full, p)
+		var deeper map[string]toml.Primitive
+		if _, is := value.(map[string]any); !is || t.meta.PrimitiveDecode(primitive, &deeper) != nil {
+			t.Report.add(Refusal, p, "",
+				"%s = %s: expected a group of keys: [%s] in a line of its own, and each key in a line below it",
+				full, shownTOML(value), full)
+			continue
+		}
+		t.group(full, deeper)
 	}
 }
 
