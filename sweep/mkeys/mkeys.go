@@ -141,11 +141,10 @@ func (l Lookup) recordedKey(last *topo.Topo, port mad.GUID) (key mad.MKey, known
 
 // Key is the nth M_Key, from 0 on, to show to the agent of a port; after the last one they begin again.
 func (l Lookup) Key(port mad.GUID, n int) mad.MKey {
-	wanted := &l.Wanted
-	if !wanted.Ports.On() {
-		return wanted.One
+	if !l.Wanted.Ports.On() {
+		return l.Wanted.One // without an allocation: each step of a manager asks
 	}
-	was := l.recorded(l.lastKnown(), port)
+	wanted, was := l.Wanted, l.recorded(l.lastKnown(), port)
 	if key, ok := wanted.Candidate(port, was, n); ok {
 		return key
 	}
