@@ -50,7 +50,13 @@ func TestMain(m *testing.M) {
 		completePatience = patience // the machine may have other work to do
 		os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 	}
+	dumps, err := os.MkdirTemp("", "ibsmctl-test-")
+	if err != nil {
+		panic(err)
+	}
+	os.Setenv("OSM_TMP_DIR", dumps) // for dump files of managers that nobody gives another
 	code := m.Run()
+	os.RemoveAll(dumps)
 	if path, err := ibsm(); err == nil {
 		os.RemoveAll(filepath.Dir(path))
 	}
