@@ -22,8 +22,13 @@ import (
 func (p *placer) keep(ctx context.Context, all []destinations) error {
 	p.beyond = p.newBeyond()
 	var err error
-	if p.ways, err = p.newWays(ctx); err != nil {
-		return err
+	if o, is := p.Base.Origin.(*origin); is {
+		p.ways = p.waysSince(o)
+	}
+	if p.ways == nil {
+		if p.ways, err = p.newWays(ctx); err != nil {
+			return err
+		}
 	}
 	p.lost = make(lost, routing.RowLen(p.LIDs.Top))
 	k := &keeping{placer: p, all: all, lids: lidsOf(all), others: p.withoutOwner(all), index: indexOf(all),
@@ -160,22 +165,22 @@ func lidsOf(all []destinations) [][]mad.LID {
 // keeper keeps entries of one switch after the other. It belongs to one goroutine.
 type keeper struct {
 	*keeping
-	look  []uint64   // destinations for which the ports of the switch in hand may not be good; a set
-	cut   []bool     // by destinations: some switch has no way, nor a port that connects it
-	leads [256]int32 // by port of the switch in hand: where the row of the switch behind it begins, negative for none
-	goes  [256]int32 // likewise for ways that begin upwards
+	look  []uint64            // destinations for which the ports of the switch in hand may not be good; a set
+	cut   []bool              // by destinations: some switch has no way, nor a port that connects it
+	leads [256]topo.SwitchIdx // by port of the switch in hand: the switch behind it, None for none
+	goes  [256]topo.SwitchIdx // likewise for ways that begin upwards
 }
 
 // measurePorts finds where the ports of a switch lead.
 func (k *keeper) measurePorts(s topo.SwitchIdx) {
 	for port, to := range k.beyond[int(s)<<8:][:256] {
-		k.leads[port], k.goes[port] = -1, -1
-		switch row := int32(int(to) * k.ways.width); {
+		k.leads[port], k.goes[port] = topo.None, topo.None
+		switch {
 		case to == topo.None:
 		case k.height[to] > k.height[s]:
-			k.goes[port] = row
+			k.goes[port] = to
 		default:
-			k.leads[port] = row
+			k.leads[port] = to
 		}
 	}
 }
@@ -200,7 +205,11 @@ func (k *keeper) keep(s topo.SwitchIdx) {
 			set(mad.LID(lid), routing.NoPath)
 		}
 	}
-	ways, uneven := k.ways.from(s), k.ways.uneven[int(k.higherSet[s])*k.ways.width:]
+	ways := k.ways.from(s)
+	var uneven []uint8
+	if k.ways.uneven != nil {
+		uneven = k.ways.uneven[k.higherSet[s]]
+	}
 	keep := func(i int32) {
 		at := &k.all[i]
 		ports := at.ports
@@ -222,16 +231,16 @@ func (k *keeper) keep(s topo.SwitchIdx) {
 			}
 			return
 		}
-		rows, to, mask, all := k.ways.links[at.at:], &k.goes, uint8(noWay), uneven[at.at] == 0
+		rows, to, mask, all := k.ways.links, &k.goes, uint8(noWay), uneven != nil && uneven[at.at] == 0
 		if links&downOnly != 0 {
 			to, mask, all = &k.leads, noWay|downOnly, false
 		}
 		for _, lid := range k.lids[i] {
-			if r := to[row[lid]]; r >= 0 && (all || rows[r]&mask == links-1) {
+			if r := to[row[lid]]; r >= 0 && (all || rows[r][at.at]&mask == links-1) {
 				continue
 			}
 			port := portOf(last, lid)
-			if r := to[port]; r < 0 || rows[r]&mask != links-1 {
+			if r := to[port]; r < 0 || rows[r][at.at]&mask != links-1 {
 				port = routing.NoPath
 				k.lost.add(lid, int(k.height[s]), len(k.rows))
 			}

@@ -3,6 +3,7 @@ package tree
 import (
 	"bytes"
 	"context"
+	"math"
 	"math/bits"
 	"slices"
 
@@ -62,6 +63,13 @@ func (n *network) newOrigin(ctx context.Context, all []destinations, rows [][]ui
 	})
 }
 
+// sameSwitches reports whether a subnet has the switches of the origin, and no other.
+func (o *origin) sameSwitches(t *topo.Topo) bool {
+	return slices.EqualFunc(o.guids, t.Switches, func(guid mad.GUID, n topo.NodeIdx) bool {
+		return guid == t.Nodes[n].GUID
+	})
+}
+
 // since is what has changed in a network since its origin.
 type since struct {
 	*origin
@@ -76,7 +84,8 @@ type since struct {
 	// by switch, a set: those of without to which packets may not come any more from it, by another switch that has a
 	// way
 	loose []uint64
-	hosts bool // LIDs are hosts' as they were
+	hosts bool    // LIDs are hosts' as they were
+	none  []uint8 // a row of ways to nowhere
 }
 
 // newSince is nil where nothing can be said.
@@ -111,8 +120,10 @@ func (p *placer) newSince(ctx context.Context, all []destinations) (*since, erro
 		}
 	}
 	c.without, c.loose = make([]uint64, count*c.words), make([]uint64, count*c.words)
+	c.none = slices.Repeat([]uint8{noWay}, p.ways.width)
+	same := o.sameSwitches(p.Topo)
 	err := routing.Parallel(ctx, p.Workers, count, func() func(int) {
-		return func(s int) { c.compare(topo.SwitchIdx(s), p.ways) }
+		return func(s int) { c.compare(topo.SwitchIdx(s), p.ways, same) }
 	})
 	if err != nil {
 		return nil, err
@@ -164,23 +175,32 @@ func (c *since) has(set []uint64, s topo.SwitchIdx) bool { return set[s/64]>>(s%
 
 func (c *since) add(set []uint64, s topo.SwitchIdx) { set[s/64] |= 1 << (s % 64) }
 
-// compare finds the destinations whose paths from a switch have changed, and those that have none.
-func (c *since) compare(s topo.SwitchIdx, w *ways) {
+// compare finds the destinations whose paths from a switch have changed, and those that have none. same says that
+// switches have the numbers that they had.
+func (c *since) compare(s topo.SwitchIdx, w *ways, same bool) {
 	is, without := w.from(s), c.of(c.without, s)
-	for at, links := range is[:len(c.then)] {
-		if links == noWay {
-			c.add(without, topo.SwitchIdx(at))
-		}
+	unequal(without, is, c.none)
+	for i := range without {
+		without[i] = ^without[i]
 	}
+	without[len(without)-1] &= math.MaxUint64 >> (-len(c.then) & 63)
 	if c.then[s] == topo.None {
 		return
 	}
-	was, changed := c.ways.from(c.then[s]), c.of(c.changed, s)
-	for at, then := range c.then {
-		if then != topo.None && was[then] != is[at] {
-			c.add(changed, topo.SwitchIdx(at))
-			c.any[s] = true
+	was := c.ways.from(c.then[s])
+	if !same {
+		then := was
+		was = slices.Clone(is)
+		for at, before := range c.then {
+			if before != topo.None {
+				was[at] = then[before]
+			}
 		}
+	}
+	if !routing.SameRow(is, was) {
+		changed := c.of(c.changed, s)
+		unequal(changed, is, was)
+		c.any[s] = slices.ContainsFunc(changed, func(word uint64) bool { return word != 0 })
 	}
 }
 

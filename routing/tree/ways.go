@@ -1,8 +1,10 @@
 package tree
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
+	"slices"
 
 	"ibsm/routing"
 	"ibsm/topo"
@@ -11,11 +13,11 @@ import (
 // ways are the lengths of the shortest paths between all switches, in links: of paths that only lead down, else of
 // up-down paths. At most 126 links are counted; longer paths count as none.
 type ways struct {
-	width int     // of a row: a byte for each destination, whole chunks
-	links []uint8 // by switch * width + destination: links, and downOnly where they lead down only
-	// uneven is by network.higherSet * width + destination: 0 where the shortest ways from all of these switches have
-	// the same number of links.
-	uneven []uint8
+	width int       // of a row: a byte for each destination, whole chunks
+	links [][]uint8 // by switch, then by destination: links, and downOnly where they lead down only
+	// uneven is by network.higherSet, then by destination: 0 where the shortest ways from all of these switches have
+	// the same number of links. Nil where nobody has looked.
+	uneven [][]uint8
 }
 
 const (
@@ -31,7 +33,7 @@ const (
 func (n *network) newWays(ctx context.Context) (*ways, error) {
 	count := len(n.level)
 	w := &ways{width: (count + chunk - 1) / chunk * chunk}
-	w.links, w.uneven = make([]uint8, count*w.width), make([]uint8, n.higherSets*w.width)
+	w.links, w.uneven = newRows(count, w.width), newRows(n.higherSets, w.width)
 	return w, routing.Parallel(ctx, n.Workers, w.width/chunk, func() func(int) {
 		above, falls := make([]waysAbove, n.higherSets), make([]uint8, count*chunk)
 		// by switch: some destination of the chunk is below, or the switch itself; without, falls say nothing
@@ -50,7 +52,7 @@ func (n *network) newWays(ctx context.Context) (*ways, error) {
 					continue
 				}
 				row := falls[int(s)*chunk:][:chunk]
-				further(row, &least)
+				writeFurther(row, &least)
 				if int(s)/chunk == i {
 					row[int(s)%chunk] = 0
 				}
@@ -63,14 +65,14 @@ func (n *network) newWays(ctx context.Context) (*ways, error) {
 					*from = waysAbove{true, allOf(noWay)}
 					most := allOf(0)
 					for _, r := range n.higher[s] {
-						row := w.part(w.links, int(r), i)
+						row := part(w.links[r], i)
 						shortest(&from.least, row)
 						longest(&most, row)
 					}
-					unequal(w.part(w.uneven, int(n.higherSet[s]), i), &from.least, &most)
+					writeUneven(part(w.uneven[n.higherSet[s]], i), &from.least, &most)
 				}
-				row := w.part(w.links, int(s), i)
-				further(row, &from.least)
+				row := part(w.links[s], i)
+				writeFurther(row, &from.least)
 				if !fall[s] {
 					continue
 				}
@@ -90,8 +92,93 @@ type waysAbove struct {
 	least [words]uint64
 }
 
+func newRows(count, width int) [][]uint8 {
+	rows, flat := make([][]uint8, count), make([]uint8, count*width)
+	for i := range rows {
+		rows[i] = flat[i*width:][:width:width]
+	}
+	return rows
+}
+
 // part is the part of a row that is one chunk.
-func (w *ways) part(rows []uint8, row, i int) []uint8 { return rows[row*w.width+i*chunk:][:chunk] }
+func part(row []uint8, i int) []uint8 { return row[i*chunk:][:chunk] }
+
+// waysSince derives the ways from those of a network with the same switches in the same order, in which some have other
+// links: a row is computed anew only where links of the switch, or rows of switches next to it, are others. The other
+// rows are shared. It returns nil where the switches are not the same.
+func (n *network) waysSince(o *origin) *ways {
+	if !slices.Equal(o.height, n.height) || !o.sameSwitches(n.Topo) {
+		return nil
+	}
+	w := &ways{width: o.ways.width, links: slices.Clone(o.ways.links)}
+	relinked := make([]bool, len(w.links))
+	for s := range relinked {
+		is, _ := n.graph.Edges(topo.SwitchIdx(s))
+		was, _ := o.graph.Edges(topo.SwitchIdx(s))
+		relinked[s] = !slices.Equal(is, was)
+	}
+	falls, scratch := make([][]uint8, len(w.links)), make([]uint8, w.width) // rows of ways down that are others now
+	fallsOf := func(s topo.SwitchIdx) []uint8 {
+		if falls[s] == nil {
+			return onlyDown(scratch, o.ways.links[s])
+		}
+		return falls[s]
+	}
+	for _, s := range n.byHeight {
+		if relinked[s] || slices.ContainsFunc(n.down[s], func(g group) bool { return falls[g.to] != nil }) {
+			row := slices.Repeat([]uint8{noWay}, w.width)
+			for _, g := range n.down[s] {
+				addLink(row, fallsOf(g.to))
+			}
+			if row[s] = 0; !bytes.Equal(row, fallsOf(s)) {
+				falls[s] = row
+			}
+		}
+	}
+	changed, above := make([]bool, len(w.links)), make([][]uint8, n.higherSets)
+	for _, s := range slices.Backward(n.byHeight) {
+		if !relinked[s] && falls[s] == nil &&
+			!slices.ContainsFunc(n.higher[s], func(r topo.SwitchIdx) bool { return changed[r] }) {
+			continue
+		}
+		up := &above[n.higherSet[s]]
+		if *up == nil {
+			*up = slices.Repeat([]uint8{noWay}, w.width)
+			for _, r := range n.higher[s] {
+				addLink(*up, w.links[r])
+			}
+		}
+		row := slices.Clone(*up)
+		for d, links := range fallsOf(s) {
+			if links != noWay {
+				row[d] = links | downOnly
+			}
+		}
+		if !bytes.Equal(row, w.links[s]) {
+			w.links[s], changed[s] = row, true
+		}
+	}
+	return w
+}
+
+// addLink takes the paths of the switch behind a link where they are shorter.
+func addLink(row, behind []uint8) {
+	for i := 0; i < len(row); i += 8 {
+		is, links := binary.LittleEndian.Uint64(row[i:]), further(binary.LittleEndian.Uint64(behind[i:])&^highs)
+		longer := atLeast(is, links)
+		binary.LittleEndian.PutUint64(row[i:], links&longer|is&^longer)
+	}
+}
+
+// onlyDown writes the paths of a row that only lead down.
+func onlyDown(into, row []uint8) []uint8 {
+	for i := 0; i < len(row); i += 8 {
+		word := binary.LittleEndian.Uint64(row[i:])
+		down := (word & highs >> 7) * noWay // masks
+		binary.LittleEndian.PutUint64(into[i:], word&down|noWay*ones&^down)
+	}
+	return into
+}
 
 func allOf(links uint64) (all [words]uint64) {
 	for k := range all {
@@ -124,20 +211,41 @@ func atLeast(a, b uint64) uint64 {
 	return is - is>>7
 }
 
-// unequal writes 1 where two differ.
-func unequal(row []uint8, a, b *[words]uint64) {
+// writeUneven writes 1 where two differ.
+func writeUneven(row []uint8, a, b *[words]uint64) {
 	for k := range a {
 		binary.LittleEndian.PutUint64(row[8*k:], (a[k]^b[k]+noWay*ones)>>7&ones)
 	}
 }
 
-// further writes ways that have one link more.
-func further(row []uint8, least *[words]uint64) {
+// writeFurther writes ways that have one link more.
+func writeFurther(row []uint8, least *[words]uint64) {
 	for k, links := range least {
-		links += ones
-		binary.LittleEndian.PutUint64(row[8*k:], links-links>>7&ones) // none stays none
+		binary.LittleEndian.PutUint64(row[8*k:], further(links))
 	}
 }
 
+// further adds a link to eight ways; none stays none.
+func further(links uint64) uint64 {
+	links += ones
+	return links - links>>7&ones
+}
+
+// unequal makes a set of the destinations for which two rows differ.
+func unequal(set []uint64, a, b []uint8) {
+	for i := range set {
+		set[i] = 0
+		for k := range 8 {
+			at := 64*i + 8*k
+			bytes := binary.LittleEndian.Uint64(a[at:]) ^ binary.LittleEndian.Uint64(b[at:])
+			bytes = (bytes | (bytes&^highs + noWay*ones)) & highs >> 7 // 1 for each that is not 0
+			set[i] |= bytes * gather >> 56 << (8 * k)
+		}
+	}
+}
+
+// gather moves the lowest bits of the bytes of a word into its highest byte.
+const gather = 0x0102040810204080
+
 // from are the links from a switch, by destination.
-func (w *ways) from(s topo.SwitchIdx) []uint8 { return w.links[int(s)*w.width:][:w.width] }
+func (w *ways) from(s topo.SwitchIdx) []uint8 { return w.links[s] }
