@@ -133,7 +133,7 @@ func Compile(policy *Policy, settings Settings, t *topo.Topo, remembered Indexes
 	c := &compiler{
 		Tables: &Tables{Policy: policy, Settings: settings, Want: make([]*topo.PKeyTable, len(t.Ports)),
 			Checking: make([]Checking, len(t.Ports)), Exact: make([]bool, len(t.Ports))},
-		t: t, members: make([][]mad.PKey, len(t.Ports)+t.VPorts.Len()),
+		t: t,
 	}
 	if n := t.VPorts.Len(); n > 0 {
 		c.VPorts = make([]*topo.PKeyTable, n)
@@ -142,6 +142,7 @@ func Compile(policy *Policy, settings Settings, t *topo.Topo, remembered Indexes
 		c.fill()
 		return c.Tables
 	}
+	c.members = make([][]mad.PKey, len(t.Ports)+t.VPorts.Len())
 	c.Confines = len(policy.Owned) == 0 && policy.Confines()
 	if c.Remember = maps.Clone(remembered); c.Remember == nil {
 		c.Remember = Indexes{}

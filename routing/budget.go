@@ -46,9 +46,13 @@ func Spend(ctx context.Context, units int) {
 // each switch places each LID.
 func MinHopWork(t *topo.Topo, l *topo.LIDs) int64 {
 	links := 0
-	for p := range t.Ports {
-		if t.BetweenSwitches(topo.PortIdx(p)) {
+	for p := range t.Ports { // without a look at the port behind each
+		switch peer := t.Ports[p].Peer; {
+		case peer == topo.None:
+		case t.IsSwitchPort(topo.PortIdx(p)):
 			links++
+		case t.IsSwitchPort(peer): // which is among the links, too
+			links--
 		}
 	}
 	return int64(len(t.Switches)) * (int64(links) + int64(l.Top))

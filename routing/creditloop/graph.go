@@ -57,8 +57,11 @@ func newGraph(in In) *graph {
 		g.ports = max(g.ports, int(t.Nodes[n].NumPorts)+1)
 	}
 	g.next = make([]topo.SwitchIdx, len(t.Switches)*g.ports)
-	for c := range g.next {
-		g.next[c] = g.Tracer.Next(topo.SwitchIdx(c/g.ports), uint8(c%g.ports))
+	for s := range t.Switches {
+		next := g.next[s*g.ports:][:g.ports]
+		for port := range next {
+			next[port] = g.Tracer.Next(topo.SwitchIdx(s), uint8(port))
+		}
 	}
 	g.streams = newStreams(g)
 	g.lanes = int(g.top()) + 1

@@ -94,8 +94,11 @@ func (g *graph) comparable(since *Report) bool {
 
 // each calls do for each channel on a lane that packets take after a channel on a lane.
 func (g *graph) each(from int, do func(to int)) {
-	lane, c := uint8(from/len(g.next)), from%len(g.next)
-	if g.next[c] < 0 {
+	lane, c := uint8(0), from
+	for ; c >= len(g.next); c -= len(g.next) { // a division would take longer than the rest
+		lane++
+	}
+	if g.next[c] < 0 || g.classes == nil && !anySet(g.deps[c*g.sls*g.words:][:g.sls*g.words]) {
 		return
 	}
 	s, port := topo.SwitchIdx(c/g.ports), uint8(c%g.ports)
@@ -111,7 +114,11 @@ func (g *graph) each(from int, do func(to int)) {
 
 // depends reports whether a stream's packets of an SL go on: where few routes are followed, most do not.
 func (g *graph) depends(stream int, sl uint8) bool {
-	for _, word := range g.deps[(stream*g.sls+int(sl))*g.words:][:g.words] {
+	return anySet(g.deps[(stream*g.sls+int(sl))*g.words:][:g.words])
+}
+
+func anySet(words []uint64) bool {
+	for _, word := range words {
 		if word != 0 {
 			return true
 		}

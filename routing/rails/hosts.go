@@ -58,7 +58,10 @@ func (n *named) compareHost(o *named) int {
 	if (n.host == "") != (o.host == "") {
 		return strings.Compare(o.host, n.host) // images come last
 	}
-	return cmp.Or(strings.Compare(n.host, o.host), cmp.Compare(n.image, o.image))
+	if n.host == "" {
+		return cmp.Compare(n.image, o.image)
+	}
+	return strings.Compare(n.host, o.host)
 }
 
 // hostName is what the host is called in a finder.
@@ -95,8 +98,10 @@ func (f *finder) named() []named {
 		}
 	}
 	slices.SortFunc(all, func(a, b named) int {
-		// those of an image by NodeGUID
-		return cmp.Or(a.compareHost(&b), natural(a.place, b.place), cmp.Compare(a.at, b.at))
+		if c := a.compareHost(&b); c != 0 {
+			return c
+		}
+		return cmp.Or(natural(a.place, b.place), cmp.Compare(a.at, b.at)) // those of an image by NodeGUID
 	})
 	var adapters []string
 	for i, nth := 0, 0; i < len(all); i++ {

@@ -203,6 +203,10 @@ func (n *network) group() {
 	}
 	n.findHigherSets()
 	n.above = make([][]fall, len(n.level))
+	falls := make([]fall, count)
+	for s, groups := range n.up { // as many lead back
+		n.above[s], falls = falls[:0:len(groups)], falls[len(groups):]
+	}
 	for s := range n.down {
 		for i := range n.down[s] {
 			g := &n.down[s][i]

@@ -123,7 +123,8 @@ func (p *placer) newSince(ctx context.Context, all []destinations) (*since, erro
 	c.none = slices.Repeat([]uint8{noWay}, p.ways.width)
 	same := o.sameSwitches(p.Topo)
 	err := routing.Parallel(ctx, p.Workers, count, func() func(int) {
-		return func(s int) { c.compare(topo.SwitchIdx(s), p.ways, same) }
+		scratch := make([]uint8, p.ways.width)
+		return func(s int) { c.compare(topo.SwitchIdx(s), p.ways, same, scratch) }
 	})
 	if err != nil {
 		return nil, err
@@ -176,8 +177,8 @@ func (c *since) has(set []uint64, s topo.SwitchIdx) bool { return set[s/64]>>(s%
 func (c *since) add(set []uint64, s topo.SwitchIdx) { set[s/64] |= 1 << (s % 64) }
 
 // compare finds the destinations whose paths from a switch have changed, and those that have none. same says that
-// switches have the numbers that they had.
-func (c *since) compare(s topo.SwitchIdx, w *ways, same bool) {
+// switches have the numbers that they had; else a row of scratch space serves.
+func (c *since) compare(s topo.SwitchIdx, w *ways, same bool, scratch []uint8) {
 	is, without := w.from(s), c.of(c.without, s)
 	unequal(without, is, c.none)
 	for i := range without {
@@ -189,13 +190,13 @@ func (c *since) compare(s topo.SwitchIdx, w *ways, same bool) {
 	}
 	was := c.ways.from(c.then[s])
 	if !same {
-		then := was
-		was = slices.Clone(is)
-		for at, before := range c.then {
-			if before != topo.None {
-				was[at] = then[before]
+		copy(scratch, is)
+		for at, then := range c.then {
+			if then != topo.None {
+				scratch[at] = was[then]
 			}
 		}
+		was = scratch
 	}
 	if !routing.SameRow(is, was) {
 		changed := c.of(c.changed, s)

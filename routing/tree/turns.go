@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -63,26 +64,38 @@ func (p *placer) findPairs(ctx context.Context, all []destinations) error {
 	count := len(p.rows)
 	t := &turner{placer: p, all: all, index: indexOf(all), from: make([][]topo.SwitchIdx, len(all)),
 		to: make([][]topo.SwitchIdx, count)}
+	ends := make([]bool, len(all))
 	for i := range all {
-		at := &all[i]
-		if !slices.ContainsFunc(at.ports, func(d destination) bool { return d.end }) || p.Base == nil && !at.cut {
+		ends[i] = slices.ContainsFunc(all[i].ports, func(d destination) bool { return d.end })
+	}
+	look := func(s topo.SwitchIdx, i int) {
+		at := all[i].at
+		if !ends[i] || p.hosts[s] == 0 || p.parts[s] != p.parts[at] || !p.cutOff(s, at) {
+			return
+		}
+		t.from[i] = append(t.from[i], s)
+		t.to[s] = append(t.to[s], at)
+		if p.hosts[at] == 0 || s < at {
+			t.pairs++
+		}
+	}
+	for s := range p.hosts {
+		if p.ways != nil && p.hosts[s] > 0 && bytes.IndexByte(p.ways.from(topo.SwitchIdx(s))[:count], noWay) >= 0 {
+			for i := range all {
+				look(topo.SwitchIdx(s), i)
+			}
+		}
+	}
+	for i := range all {
+		if p.ways != nil || !ends[i] || !all[i].cut {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if p.Base == nil {
-			p.measureWays(at.at)
-		}
-		for s, hosts := range p.hosts {
-			if hosts == 0 || p.parts[s] != p.parts[at.at] || !p.cutOff(topo.SwitchIdx(s), at.at) {
-				continue
-			}
-			t.from[i] = append(t.from[i], topo.SwitchIdx(s))
-			t.to[s] = append(t.to[s], at.at)
-			if p.hosts[at.at] == 0 || topo.SwitchIdx(s) < at.at {
-				t.pairs++
-			}
+		p.measureWays(all[i].at)
+		for s := range p.hosts {
+			look(topo.SwitchIdx(s), i)
 		}
 	}
 	if t.pairs == 0 {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"math"
 	"slices"
 
 	"ibsm/routing"
@@ -117,67 +118,85 @@ func (n *network) waysSince(o *origin) *ways {
 		was, _ := o.graph.Edges(topo.SwitchIdx(s))
 		relinked[s] = !slices.Equal(is, was)
 	}
-	falls, scratch := make([][]uint8, len(w.links)), make([]uint8, w.width) // rows of ways down that are others now
-	fallsOf := func(s topo.SwitchIdx) []uint8 {
-		if falls[s] == nil {
-			return onlyDown(scratch, o.ways.links[s])
+	nowhere, row, was := slices.Repeat([]uint8{noWay}, w.width), make([]uint8, w.width), make([]uint8, w.width)
+	others := make([][]uint8, len(w.links)) // rows of those from which other switches are below
+	down := func(s topo.SwitchIdx) []uint8 {
+		if others[s] != nil {
+			return others[s]
 		}
-		return falls[s]
+		return o.ways.links[s]
 	}
 	for _, s := range n.byHeight {
-		if relinked[s] || slices.ContainsFunc(n.down[s], func(g group) bool { return falls[g.to] != nil }) {
-			row := slices.Repeat([]uint8{noWay}, w.width)
-			for _, g := range n.down[s] {
-				addLink(row, fallsOf(g.to))
-			}
-			if row[s] = 0; !bytes.Equal(row, fallsOf(s)) {
-				falls[s] = row
-			}
+		if !relinked[s] && !slices.ContainsFunc(n.down[s], func(g group) bool { return others[g.to] != nil }) {
+			continue
+		}
+		copy(row, nowhere)
+		for _, g := range n.down[s] {
+			addFalls(row, down(g.to))
+		}
+		row[s] = 0
+		setFalls(row)
+		copy(was, nowhere)
+		if takeFalls(was, o.ways.links[s]); !bytes.Equal(row, was) {
+			others[s] = slices.Clone(row)
 		}
 	}
 	changed, above := make([]bool, len(w.links)), make([][]uint8, n.higherSets)
 	for _, s := range slices.Backward(n.byHeight) {
-		if !relinked[s] && falls[s] == nil &&
+		if !relinked[s] && others[s] == nil &&
 			!slices.ContainsFunc(n.higher[s], func(r topo.SwitchIdx) bool { return changed[r] }) {
 			continue
 		}
 		up := &above[n.higherSet[s]]
 		if *up == nil {
-			*up = slices.Repeat([]uint8{noWay}, w.width)
+			*up = slices.Clone(nowhere)
 			for _, r := range n.higher[s] {
-				addLink(*up, w.links[r])
+				addLinks(*up, w.links[r])
 			}
 		}
-		row := slices.Clone(*up)
-		for d, links := range fallsOf(s) {
-			if links != noWay {
-				row[d] = links | downOnly
-			}
-		}
-		if !bytes.Equal(row, w.links[s]) {
-			w.links[s], changed[s] = row, true
+		copy(row, *up)
+		if takeFalls(row, down(s)); !bytes.Equal(row, w.links[s]) {
+			w.links[s], changed[s] = slices.Clone(row), true
 		}
 	}
 	return w
 }
 
-// addLink takes the paths of the switch behind a link where they are shorter.
-func addLink(row, behind []uint8) {
+// addLinks takes the paths of a switch next to one where they are shorter.
+func addLinks(row, next []uint8) {
 	for i := 0; i < len(row); i += 8 {
-		is, links := binary.LittleEndian.Uint64(row[i:]), further(binary.LittleEndian.Uint64(behind[i:])&^highs)
+		is, links := binary.LittleEndian.Uint64(row[i:]), further(binary.LittleEndian.Uint64(next[i:])&^highs)
 		longer := atLeast(is, links)
 		binary.LittleEndian.PutUint64(row[i:], links&longer|is&^longer)
 	}
 }
 
-// onlyDown writes the paths of a row that only lead down.
-func onlyDown(into, row []uint8) []uint8 {
+// addFalls takes the paths of a lower switch that only lead down where they are shorter.
+func addFalls(row, lower []uint8) {
 	for i := 0; i < len(row); i += 8 {
-		word := binary.LittleEndian.Uint64(row[i:])
-		down := (word & highs >> 7) * noWay // masks
-		binary.LittleEndian.PutUint64(into[i:], word&down|noWay*ones&^down)
+		is, links := binary.LittleEndian.Uint64(row[i:]), binary.LittleEndian.Uint64(lower[i:])
+		falls := links & highs >> 7 * noWay // masks
+		links = further(links&falls | noWay*ones&^falls)
+		longer := atLeast(is, links)
+		binary.LittleEndian.PutUint64(row[i:], links&longer|is&^longer)
 	}
-	return into
+}
+
+// setFalls says of all paths of a row that they only lead down.
+func setFalls(row []uint8) {
+	for i := 0; i < len(row); i += 8 {
+		links := binary.LittleEndian.Uint64(row[i:])
+		binary.LittleEndian.PutUint64(row[i:], links|((links^noWay*ones)+noWay*ones)&highs)
+	}
+}
+
+// takeFalls takes the paths of another row that only lead down.
+func takeFalls(row, other []uint8) {
+	for i := 0; i < len(row); i += 8 {
+		links := binary.LittleEndian.Uint64(other[i:])
+		falls := links & highs >> 7 * math.MaxUint8 // masks
+		binary.LittleEndian.PutUint64(row[i:], links&falls|binary.LittleEndian.Uint64(row[i:])&^falls)
+	}
 }
 
 func allOf(links uint64) (all [words]uint64) {

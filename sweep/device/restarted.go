@@ -1,6 +1,8 @@
 package device
 
 import (
+	"slices"
+
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/topo"
@@ -10,13 +12,17 @@ import (
 // disappeared.
 // prev is the subnet as that sweep left it, nil where it is not known; t and its switches are as they have been found.
 func (r *Record) Restarted(prev, t *topo.Topo, switches []Walked) func(mad.GUID) bool {
-	have := map[mad.GUID]bool{}
+	have, nodes := map[mad.GUID]bool{}, make([]mad.GUID, len(t.Nodes)) // side by side in memory, for many calls
 	for n := range t.Nodes {
+		nodes[n] = t.Nodes[n].GUID
 		if r.hasRestarted(prev, t, topo.NodeIdx(n), switches) {
-			have[t.Nodes[n].GUID] = true
+			have[nodes[n]] = true
 		}
 	}
-	return func(guid mad.GUID) bool { return have[guid] || t.FindNode(guid) == topo.None }
+	return func(guid mad.GUID) bool {
+		_, is := slices.BinarySearch(nodes, guid)
+		return !is || have[guid]
+	}
 }
 
 func (r *Record) hasRestarted(prev, t *topo.Topo, n topo.NodeIdx, switches []Walked) bool {

@@ -134,7 +134,7 @@ func (p *Plan) newLinks() (ports []topo.PortIdx) {
 		return nil
 	}
 	for i := range t.Ports {
-		if i := topo.PortIdx(i); t.BetweenSwitches(i) && p.activates(i) && p.staysEmpty(i) &&
+		if i := topo.PortIdx(i); p.activates(i) && t.BetweenSwitches(i) && p.staysEmpty(i) &&
 			p.staysEmpty(t.Ports[i].Peer) {
 			ports = append(ports, i)
 		}
@@ -221,8 +221,8 @@ func (p *Plan) activations() (steps []Step) {
 func (p *Plan) activates(i topo.PortIdx) bool {
 	port := &p.in.Topo.Ports[i]
 	state := port.Info.PortState()
-	return p.in.Tables != nil && port.Seen && p.in.Topo.Answers(i) && p.joined(i) &&
-		(state == smp.PortInit || state == smp.PortArmed)
+	return (state == smp.PortInit || state == smp.PortArmed) && p.in.Tables != nil && port.Seen &&
+		p.in.Topo.Answers(i) && p.joined(i)
 }
 
 // portData is the PortInfo of a step.
