@@ -76,7 +76,10 @@ func (s *state) avoid(t *topo.Topo) (needed int, disabled []topo.PortIdx) {
 			marked = append(marked, p, t.Ports[p].Peer)
 		}
 	}
-	before := parts(t)
+	before := 0
+	if len(marked) > 0 {
+		before = parts(t)
+	}
 	for _, p := range marked {
 		t.Ports[p].Unhealthy = true
 	}

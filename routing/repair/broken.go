@@ -43,7 +43,11 @@ func newRepair(in In) *repair {
 	}
 	r.takeBack()
 	r.broken = make([][]uint64, r.size/routing.BlockSize)
-	r.found = routing.NewForwarding(in.Topo, in.LIDs, r.tables)
+	if r.base != nil {
+		r.found = r.base.With(r.tables.LFT, r.tables.Top)
+	} else {
+		r.found = routing.NewForwarding(in.Topo, in.LIDs, r.tables)
+	}
 	r.tracer = r.found.Tracer
 	r.order, r.weighs = routing.Order(in.Topo, in.LIDs, routing.Balancing{}), make([]bool, r.size)
 	for i := range r.order {

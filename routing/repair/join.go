@@ -202,7 +202,7 @@ func (j *joiner) batches() (batches [][]target) {
 
 // search is for the credit loops of the tables as they are.
 func (j *joiner) search() creditloop.In {
-	return creditloop.In{Topo: j.Topo, LIDs: j.LIDs, Forwarding: routing.NewForwarding(j.Topo, j.LIDs, j.tables),
+	return creditloop.In{Topo: j.Topo, LIDs: j.LIDs, Forwarding: j.found.With(j.tables.LFT, j.tables.Top),
 		SLs: j.tables.SLs, Maps: j.Maps, Traffic: creditloop.BetweenHosts, Workers: j.Workers}
 }
 

@@ -54,19 +54,19 @@ func linksOf(t *topo.Topo) []link {
 
 // eachUsable calls do for each link between switches that can be used, in order, until it returns false.
 func eachUsable(t *topo.Topo, do func(l link) bool) {
-	eachLink(t, func(p, far *topo.Port) bool {
-		l := link{t.Nodes[p.Node].GUID, t.Nodes[far.Node].GUID, p.Num, far.Num}
-		return p.Unhealthy || far.Unhealthy || l.from >= l.to || do(l)
-	})
-}
-
-// eachLink calls do for both ends of each link between switches, in order of switches and ports, until it returns
-// false.
-func eachLink(t *topo.Topo, do func(p, far *topo.Port) bool) {
 	for _, n := range t.Switches {
 		node := &t.Nodes[n]
-		for p := node.First + 1; p <= node.First+topo.PortIdx(node.NumPorts); p++ {
-			if t.BetweenSwitches(p) && !do(&t.Ports[p], &t.Ports[t.Ports[p].Peer]) {
+		last := node.First + topo.PortIdx(node.NumPorts)
+		for i := node.First + 1; i <= last; i++ {
+			p := &t.Ports[i]
+			if p.Peer <= last || p.Unhealthy { // no link, or one to a node with a lower GUID or itself
+				continue
+			}
+			far := &t.Ports[p.Peer]
+			if far.Unhealthy || !t.IsSwitchPort(p.Peer) {
+				continue
+			}
+			if !do(link{node.GUID, t.Nodes[far.Node].GUID, p.Num, far.Num}) {
 				return
 			}
 		}
