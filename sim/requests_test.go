@@ -45,7 +45,8 @@ var reasons = map[fabric.Kind]string{
 	{Method: mad.MethodSet, Attr: smp.AttrLinearForwardingTable}: "routes, 64 LIDs in each: all blocks up to the " +
 		"last LID after power-up, those that differ after that",
 	{Method: mad.MethodGet, Attr: smp.AttrMulticastForwardingTable}: "the trees of a subnet in use, 32 groups and 16 " +
-		"ports in each",
+		"ports in each: at switches next to hosts and those whose port 0 is one, and where these lead. No packet gets into " +
+		"what others hold; it is overwritten before some switch leads there",
 	{Method: mad.MethodSet, Attr: smp.AttrMulticastForwardingTable}: "trees, 32 groups and 16 ports in each: after " +
 		"power-up the first block, which shows that the switch keeps its table, and then the blocks of trees. The others " +
 		"are empty where LinearFDBTop was 0 and no port in use",

@@ -1,6 +1,8 @@
 package device
 
 import (
+	"encoding/binary"
+	"math"
 	"slices"
 
 	"ibsm/mad"
@@ -12,13 +14,14 @@ import (
 // MFT is the known multicast forwarding table of a switch: blocks of 32 multicast LIDs at
 // positions of 16 ports. The value of a block that is not Known has every bit that may be set,
 // because the entries of an unconfirmed Set may be in force beside the old ones. Blocks that
-// were never read or written have no value; they are Unknown, or Known to be empty where Found is Nothing.
+// were never read or written are Unknown, or Known to be empty where Found is Nothing. Where Found is AnotherSM they have
+// all bits; elsewhere they have no value.
 type MFT struct {
 	table
 	Positions      uint8
 	Blocks         int      // that the table has
 	Found          Contents // what it held before it was read or written
-	Foreign        bool     // it is read before it is written, and has not been yet
+	taken          BlockSet // that were read or written: at the last position, which is so last
 	Failed         uint8    // rounds in a row in which a Set of it failed by the switch's own fault
 	fault          Verdict  // of the last of them
 	unresponsiveIn int      // the walk that had begun last when a round ended in which a Set got no answer; 0 for none
@@ -55,9 +58,20 @@ func contentsOf(top mad.LID, up *PortSet) Contents {
 // NewMFT is the table of a switch, of which this manager has read and written nothing.
 func NewMFT(node *topo.Node, found Contents) *MFT {
 	blocks := (int(node.SwitchInfo.MulticastFDBCap()) + mcast.BlockSize - 1) / mcast.BlockSize
-	return &MFT{Positions: mcast.Positions(node.NumPorts), Blocks: blocks, Found: found,
-		Foreign: found == AnotherSM}
+	return &MFT{Positions: mcast.Positions(node.NumPorts), Blocks: blocks, Found: found}
 }
+
+// BlockSet has a bit for each block that a multicast forwarding table can have.
+type BlockSet [8]uint64
+
+// Add puts a block in.
+func (s *BlockSet) Add(block uint16) { s[block/64] |= 1 << (block % 64) }
+
+// Has reports whether a block is in the set.
+func (s *BlockSet) Has(block uint16) bool { return s[block/64]&(1<<(block%64)) != 0 }
+
+// Unread reports whether a block holds what another manager may have written: not all of it was read or written.
+func (m *MFT) Unread(block uint16) bool { return m.Found == AnotherSM && !m.taken.Has(block) }
 
 // Avoided reports whether trees avoid the switch.
 func (m *MFT) Avoided() bool { return m.Failed >= maxFailedMFT }
@@ -139,6 +153,12 @@ func (m *MFT) Recorded(block uint16, position uint8) bool {
 
 // Value is what a block holds or, if it is not Known, may hold.
 func (m *MFT) Value(block uint16, position uint8) (data [mad.DataSize]byte) {
+	if m.Unread(block) {
+		for i := range data {
+			data[i] = 0xff
+		}
+		return data
+	}
 	if i := m.index(block, position); i < len(m.values) && m.values[i] != nil {
 		data = *m.values[i]
 	}
@@ -167,6 +187,9 @@ func (m *MFT) Holds(block uint16, position uint8, data *[mad.DataSize]byte) bool
 func (m *MFT) Take(block uint16, position uint8, e Event, data *[mad.DataSize]byte) {
 	i := m.index(block, position)
 	m.own()
+	if position == m.Positions-1 {
+		m.taken.Add(block)
+	}
 	for len(m.values) <= i {
 		m.values = append(m.values, nil)
 		if last := len(m.values) - 1; !m.isEmpty(last) {
@@ -222,9 +245,32 @@ func (m *MFT) Unreadable() { m.keeps = true }
 
 // Ports is every port that the switch may forward a multicast LID by.
 func (m *MFT) Ports(mlid mad.LID) (ports mcast.PortMask) {
+	if m.Unread(mcast.BlockOf(mlid)) {
+		return allPorts
+	}
 	for position := range m.Positions {
 		if i := m.index(mcast.BlockOf(mlid), position); i < len(m.values) && m.values[i] != nil {
 			ports.SetPosition(position, (*smp.MulticastForwardingTable)(m.values[i]).PortMask(mlid))
+		}
+	}
+	return ports
+}
+
+var allPorts = mcast.PortMask{math.MaxUint64, math.MaxUint64, math.MaxUint64, math.MaxUint64}
+
+// Leads is every port that the switch may forward some multicast LID of a block by.
+func (m *MFT) Leads(block uint16) (ports mcast.PortMask) {
+	for position := range m.Positions {
+		i := m.index(block, position)
+		switch {
+		case m.State(block, position) == Unknown:
+			ports.SetPosition(position, math.MaxUint16)
+		case i < len(m.values) && m.values[i] != nil:
+			all := uint64(0)
+			for at := 0; at < mad.DataSize; at += 8 {
+				all |= binary.BigEndian.Uint64(m.values[i][at:])
+			}
+			ports.SetPosition(position, uint16(all|all>>16|all>>32|all>>48))
 		}
 	}
 	return ports

@@ -1,6 +1,7 @@
 package multicast
 
 import (
+	"slices"
 	"time"
 
 	"ibsm/mad"
@@ -47,7 +48,7 @@ func (m *Machine) UnmatchedReply(now time.Duration, p *mad.Packet) {
 	}
 	c := tableBlock{t.Nodes[t.Ports[at].Node].Switch, uint16(p.AttrMod() & 0x1ff), uint8(p.AttrMod() >> 28)}
 	held := m.subnet.held[c.s]
-	if held.Recorded(c.block, c.position) && held.Value(c.block, c.position) != *p.Data() {
+	if held.Recorded(c.block, c.position) && !held.Unread(c.block) && held.Value(c.block, c.position) != *p.Data() {
 		m.check(c)
 		m.checkAt = now
 	}
@@ -57,31 +58,49 @@ func (m *Machine) UnmatchedReply(now time.Duration, p *mad.Packet) {
 // check, if there are any.
 func (m *Machine) read(now time.Duration) bool {
 	m.blocks, m.at = nil, 0
-	var foreign []topo.SwitchIdx
-	positions := uint8(0)
 	if m.unread {
-		m.unread = false
-		for s, t := range m.subnet.held {
-			if t.Foreign && m.answers(topo.SwitchIdx(s)) {
-				t.Foreign = false
-				foreign, positions = append(foreign, topo.SwitchIdx(s)), max(positions, t.Positions)
-			}
-		}
-	}
-	for block := range uint16(m.numBlocks()) { // in the order of sortBlocks
-		for position := range positions {
-			for _, s := range foreign {
-				if t := m.subnet.held[s]; int(block) < t.Blocks && position < t.Positions {
-					m.blocks = append(m.blocks, tableBlock{s, block, position})
-				}
-			}
-		}
+		m.blocks = m.exposedUnread()
+		m.unread = len(m.blocks) > 0 // these lead to others
 	}
 	if len(m.blocks) == 0 && !m.readChecks(now) {
 		return false
 	}
 	m.phase, m.failed = reads, map[topo.SwitchIdx]int{}
 	return true
+}
+
+// exposedUnread are the blocks that another manager may have written, and that packets get into.
+func (m *Machine) exposedUnread() (blocks []tableBlock) {
+	held, n := m.subnet.held, m.numBlocks()
+	if !slices.ContainsFunc(held, func(t *device.MFT) bool { return t.Found == device.AnotherSM }) {
+		return nil
+	}
+	for s, set := range exposed(m.subnet.Topo, held, n) {
+		if t := held[s]; m.answers(topo.SwitchIdx(s)) {
+			for block := range uint16(min(n, t.Blocks)) {
+				for position := range t.Positions {
+					if set.Has(block) && t.Unread(block) {
+						blocks = append(blocks, tableBlock{topo.SwitchIdx(s), block, position})
+					}
+				}
+			}
+		}
+	}
+	return sortBlocks(blocks)
+}
+
+// readEnds takes that no block is left to read. Those that were skipped, because others of their switches were not
+// answered, count as read without an answer.
+func (m *Machine) readEnds() {
+	m.phase, m.wasRead = rests, true
+	if m.next != nil {
+		return
+	}
+	for _, c := range m.blocks {
+		if held := m.subnet.held[c.s]; m.failed[c.s] > 0 && held.Unread(c.block) {
+			held.Take(c.block, c.position, device.Unread, &[mad.DataSize]byte{})
+		}
+	}
 }
 
 // readChecks begins to read the blocks to check when it is time.

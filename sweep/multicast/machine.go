@@ -26,8 +26,9 @@ import (
 // in a Task, and writes the blocks that differ from what switches hold. Where a tree
 // loses links and gains others, all switches first remove the links that go, and then add
 // the new ones: no packet meets a loop, in whatever order switches are written. A switch
-// whose table is unknown is read, or written completely if it has just been powered up. When a
-// switch has acknowledged its first block with entries, that is read once, to see whether it is kept.
+// whose table is unknown is read, as far as packets can get into it, or written completely if it
+// has just been powered up. When a switch has acknowledged its first block with entries, that is read once, to see
+// whether it is kept.
 //
 // A Machine is pure and owned by one goroutine. A Task gets a snapshot.
 type Machine struct {
@@ -44,7 +45,7 @@ type Machine struct {
 	missed   map[mad.LID]int // members that trees do not reach
 
 	round
-	unread  bool         // another manager may have written some table
+	unread  bool         // another manager may have written a block that packets get into
 	left    []tableBlock // that the last round left different from their targets, or that were read since
 	wasRead bool         // some were
 	backoff time.Duration
@@ -239,7 +240,7 @@ func (m *Machine) Settle(now time.Duration) (task *Task, report *Forwarding, mor
 	}
 	switch m.phase {
 	case reads:
-		m.phase, m.wasRead = rests, true
+		m.readEnds()
 	case removes:
 		m.phase, m.blocks, m.at = adds, m.result.adds, 0
 		if m.next == nil {
@@ -298,9 +299,9 @@ func (m *Machine) begin(now time.Duration) (task *Task, more bool) {
 	return m.task, false
 }
 
-// numBlocks is the number of blocks below MulticastFDBTop. This manager programs all of them where another manager may
-// have written some, those that have groups where the table was empty, and elsewhere those up to the last that has
-// groups.
+// numBlocks is the number of blocks below MulticastFDBTop. Where another manager may have written some, this one programs
+// all of them that packets get into, those that have groups where the table was empty, and elsewhere those up to the last
+// that has groups.
 func (m *Machine) numBlocks() int { return int(mcast.BlockOf(m.Top())) + 1 }
 
 // TaskDone takes the result of a Task. It drops the result of an abandoned task.

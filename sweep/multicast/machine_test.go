@@ -292,6 +292,8 @@ func TestRounds(t *testing.T) {
 }
 
 // TestBlocksInUse: of the blocks below MulticastFDBTop, which covers eight, each switch gets those up to the last with
+// groups. Where another manager may have written, all are read or written that packets get into: at switches next to
+// hosts, and here at no others.
 func TestBlocksInUse(t *testing.T) {
 	for found, want := range map[device.Contents][2]int{
 		device.Anything: {5, 6}, device.AnotherSM: {8, 8}, device.Nothing: {1, 1},
@@ -308,16 +310,17 @@ func TestBlocksInUse(t *testing.T) {
 		}
 		group(4)
 		h.subnet(found)
-		written := func() (blocks int) {
-			h.goOn()
-			for _, sw := range h.devices.Switches {
-				blocks += sw.MFT.Rows()
-			}
-			return blocks / len(h.devices.Switches)
-		}
 		for i, want := range want {
-			if n := written(); n != want {
-				t.Errorf("contents %v, %d groups: %d blocks a switch are known, want %d", found, 1+i, n, want)
+			h.goOn()
+			for _, n := range h.topo.Switches {
+				want := want
+				if found == device.AnotherSM && !isEntry(h.topo, n) {
+					want = 0
+				}
+				if got := h.devices.Find(h.topo.Nodes[n].GUID).MFT.Rows(); got != want {
+					t.Errorf("contents %v, %d groups: of %v %d blocks are known, want %d", found, 1+i,
+						h.topo.Nodes[n].Desc.String(), got, want)
+				}
 			}
 			group(5)
 		}
@@ -621,7 +624,7 @@ func TestTakeover(t *testing.T) {
 	h.phases = nil
 	for h.m.phase != adds && h.step() {
 	}
-	if !slices.Contains(h.phases, phaseRequests{reads, 20}) {
+	if !slices.Contains(h.phases, phaseRequests{reads, 16}) {
 		t.Errorf("phases %v", h.phases)
 	}
 	if !isOpen() {

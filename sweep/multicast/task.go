@@ -99,7 +99,7 @@ func (j *Task) inherited() map[mad.LID]*mcast.Tree {
 		for i := range held.Rows() * mcast.BlockSize {
 			mlid := mad.MinMulticastLID + mad.LID(i)
 			ports := held.Ports(mlid)
-			if ports.Empty() {
+			if ports.Empty() || held.Unread(mcast.BlockOf(mlid)) {
 				continue
 			}
 			t := trees[mlid]
@@ -312,7 +312,7 @@ func (j *Task) allBlocks(mfts *mcast.MFTs) (blocks []tableBlock) {
 			wanted[b.Switch][mcast.BlockOf(t.MLID)] = true
 		}
 	}
-	empty := [mad.DataSize]byte{}
+	empty, reached := [mad.DataSize]byte{}, exposed(j.topo, j.held, j.numBlocks)
 	for s, held := range j.held {
 		if !j.writable(topo.SwitchIdx(s)) {
 			continue
@@ -323,6 +323,9 @@ func (j *Task) allBlocks(mfts *mcast.MFTs) (blocks []tableBlock) {
 		}
 		n = max(min(n, held.Blocks), held.Rows())
 		for block := range uint16(n) {
+			if held.Unread(block) && !wanted[s][block] && !reached[s].Has(block) {
+				continue
+			}
 			for position := range held.Positions {
 				want := empty
 				if wanted[s][block] {
