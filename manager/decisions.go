@@ -45,6 +45,7 @@ func (c *Core) act(do elect.Do) {
 		c.fx.log(warn, "two masters: waiting for the one with lower rank to hand over", "guid", c.elect.Polled())
 		c.pause()
 	case elect.Discover, elect.TakeOver:
+		c.elect.masterLost()
 		c.abandon()
 		c.sweeps.want(wishFull, "no other manager is master")
 	case elect.Resweep:

@@ -12,6 +12,7 @@ import (
 	"ibsm/sweep/discover"
 	"ibsm/sweep/elect"
 	"ibsm/sweep/proof"
+	"ibsm/topo"
 	"ibsm/view"
 )
 
@@ -30,11 +31,12 @@ type election struct {
 	mkey      pollMKey                 // to show to the polled manager's port
 	across    pollMKey                 // to show to the agent at the other end of its cable
 	others    []discover.SM
-	shown     []view.SM  // the same, as Stats shows them; never written again
-	ignored   []mad.GUID // those of them that do not apply; never written again
-	metPeer   bool       // another manager that applies has been found since the start
-	postponed int        // walks in a row after which taking over was postponed
-	reached   int        // nodes that the largest of them found
+	shown     []view.SM     // the same, as Stats shows them; never written again
+	ignored   []mad.GUID    // those of them that do not apply; never written again
+	metPeer   bool          // another manager that applies has been found since the start
+	lost      []discover.SM // the managers that were known when the master was lost
+	postponed int           // walks in a row after which taking over was postponed
+	reached   int           // nodes that the largest of them found
 	waits     waiting
 	duplicate bool // another manager has our GUID; this was logged
 	interval  time.Duration
@@ -331,6 +333,48 @@ func (e *election) met(sms []discover.SM) {
 	}
 	slices.SortFunc(e.shown, func(a, b view.SM) int { return cmp.Compare(a.GUID, b.GUID) })
 	e.sortOut()
+}
+
+// masterLost stores the managers that are known, before walks that find others.
+func (e *election) masterLost() { e.lost = slices.Clone(e.others) }
+
+// accountsFor reports whether a walk has seen of each manager that was known when the master was lost that it has ended
+// where it was, or has heard it, and has heard all others at ports with IsSM.
+func (e *election) accountsFor(found *discover.Result) bool {
+	b := found.Builder
+	heard := func(port mad.GUID) bool {
+		return slices.ContainsFunc(found.SMs, func(o discover.SM) bool { return o.Port == port })
+	}
+	ended := func(o *discover.SM) bool {
+		n, is := b.Find(o.Asked.Place.Node)
+		if !is || b.Dropped(n) || o.Asked.Place.Port > b.Node(n).NumPorts {
+			return false
+		}
+		from := topo.End{Node: n, Port: o.Asked.Place.Port}
+		if at, is := b.PortOwner(o.Port); is && !b.Dropped(at.Node) && b.Port(at) != nil {
+			peer := b.Peer(from)
+			isThere := peer == at || at.Port == 0 && peer.Node == at.Node
+			return isThere && !b.Port(at).CapabilityMask().Has(smp.IsSM)
+		}
+		info := b.Port(from)
+		return info != nil && info.PortState() == smp.PortDown
+	}
+	for i := range e.lost {
+		if o := &e.lost[i]; !e.Ignores(&o.Info) && !heard(o.Port) && !ended(o) {
+			return false
+		}
+	}
+	for n := range int32(b.Len()) {
+		for num := range int(b.Node(n).NumPorts) + 1 {
+			at := topo.End{Node: n, Port: uint8(num)}
+			info, isEnd := b.Port(at), b.Node(n).Type != mad.Switch || num == 0
+			if info != nil && isEnd && !b.Dropped(n) && at != b.Self() && info.CapabilityMask().Has(smp.IsSM) &&
+				!heard(b.PortGUID(at)) {
+				return false
+			}
+		}
+	}
+	return len(e.lost) > 0
 }
 
 // sortOut notes which of the others do not apply, and whether one does.

@@ -60,6 +60,8 @@ const (
 	// walkWaits is for a walk: a node that nobody has asked before may leave its NodeInfo unanswered, answer it to
 	// another M_Key, and leave two further requests unanswered.
 	walkWaits = 4
+	// lossyWaits is for one that makes requests again because packets are lost.
+	lossyWaits = walkWaits << maxExtended
 	// programWaits is for a program, a light sweep, and a round of the multicast tables.
 	programWaits = 2
 	// shortWaits is for a phase for which somebody else waits, and for a walk that only waits for what was late in
@@ -76,6 +78,8 @@ func (s *scheduler) limit(request time.Duration) time.Duration {
 	switch {
 	case s.wanted != 0, s.late.linkChanged, walks && walk.WaitsForKnown():
 		return shortWaits * request
+	case walks && walk.IsLossy():
+		return lossyWaits * request
 	case walks:
 		return walkWaits * request << s.late.extended
 	}

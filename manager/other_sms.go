@@ -86,7 +86,8 @@ const maxUnproved = 45
 const maxRefusing = 2
 
 // postpones reports whether a manager that was STANDBY must not become master yet: it does not hear
-// the master, but the other nodes no better. A manager without answers takes nothing over.
+// the master, but the other nodes no better. A manager without answers takes nothing over. One that has seen where the
+// other managers have ended need not hear the master; where packets are lost, it must have heard all nodes.
 func (c *Core) postpones(found *sweep.Found, others []smp.SMInfo) bool {
 	h, limit := &found.Heard, 0
 	switch why := found.Evidence(); {
@@ -107,6 +108,7 @@ func (c *Core) postpones(found *sweep.Found, others []smp.SMInfo) bool {
 	case c.elect.State() != smp.Discovering || c.term.state != stoodBy || slices.ContainsFunc(others, isMaster):
 	case why == discover.MostUnresponsive:
 		return true
+	case c.elect.accountsFor(found.Result) && (why == discover.Conclusive && !h.Lossy || !found.LeavesNodesOut()):
 	case why != discover.Conclusive || h.Answers < fewAnswers && h.Late+found.TimedOut > 0:
 		limit = maxPostponed
 	case h.Late > 0 && found.TimedOut > 0:

@@ -14,8 +14,8 @@ import (
 // MFT is the known multicast forwarding table of a switch: blocks of 32 multicast LIDs at
 // positions of 16 ports. The value of a block that is not Known has every bit that may be set,
 // because the entries of an unconfirmed Set may be in force beside the old ones. Blocks that
-// were never read or written are Unknown, or Known to be empty where Found is Nothing. Where Found is AnotherSM they have
-// all bits; elsewhere they have no value.
+// were never read or written are Unknown, or Known to be empty where Found is Nothing. They have no value, or all bits
+// where Found is AnotherSM.
 type MFT struct {
 	table
 	Positions      uint8

@@ -25,7 +25,9 @@ func (p OwnPort) String() string { return [...]string{"unresponsive", "down", "u
 type Heard struct {
 	Answers int // to requests
 	Late    int // of them: to a second attempt or a later one
-	Nodes   int // that answered
+	// Lossy says that at some moment of the walk lateShare of the answers had been late.
+	Lossy bool
+	Nodes int // that answered
 	// Unresponsive counts nodes that were known, and did not answer although the link to them, from one
 	// that did, is up; and whatever is behind our own port. What lies behind them is not counted.
 	Unresponsive int
@@ -76,6 +78,41 @@ func (r *Result) Hearing() topo.Hearing {
 		return topo.Noisy
 	}
 	return topo.Clear
+}
+
+// maxRepeats is how often a walk makes a request again that got no answer where packets are lost. With four attempts
+// each, of which five in nine are lost with their answers, one request in 100,000 gets none.
+const maxRepeats = 4
+
+// repeats makes a request again that got no answer, and reports whether it does: in this walk so many packets are lost,
+// or were, that a lost answer says nothing, and another walk would ask again what has been answered, too.
+func (m *Machine) repeats(it item) bool {
+	if !m.res.Heard.Lossy || m.isLocal(it) || m.repeated[it] == maxRepeats {
+		return false
+	}
+	if m.repeated == nil {
+		m.repeated = map[item]uint8{}
+	}
+	m.repeated[it]++
+	if it.kind == kindNode {
+		m.probes.push(it)
+	} else {
+		m.queue.push(it)
+	}
+	return true
+}
+
+// IsLossy reports whether it does so.
+func (m *Machine) IsLossy() bool { return m.res.Heard.Lossy }
+
+// hears counts an answer.
+func (m *Machine) hears(late bool) {
+	const few = 16 // late answers that say nothing
+	m.answers++
+	if late {
+		m.late++
+	}
+	m.res.Heard.Lossy = m.res.Heard.Lossy || m.late >= few && m.late*lateShare > m.answers
 }
 
 // isLocal reports whether a request does not leave our own node, the first that was found.

@@ -1,6 +1,7 @@
 package discover
 
 import (
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -98,5 +99,66 @@ func TestHeard(t *testing.T) {
 	own := w.fabric.Peer(net.End{Node: hosts[0], Port: 1}).Node
 	if h := unresponsive(own); h.Nodes != 0 || h.Unresponsive != 1 || h.Answers != 0 {
 		t.Errorf("all are unresponsive: %+v", h)
+	}
+}
+
+// TestLossy: where packets are lost, a walk makes requests again that got no answer, four times at most, also after the
+// loss has ended; else it makes none again.
+func TestLossy(t *testing.T) {
+	n := nettest.Generate(t, "fattree:k=4")
+	const nodes = 20 + 16
+	for _, c := range []struct {
+		name     string
+		attempts int // of what is answered
+		until    int // requests after which nothing is lost any more
+		dead     bool
+		repeats  bool
+	}{
+		{name: "loss", attempts: 2, until: 1 << 30, repeats: true},
+		{name: "loss that ends", attempts: 2, until: 200, repeats: true},
+		{name: "loss, and a host that does not answer", attempts: 2, until: 1 << 30, dead: true, repeats: true},
+		{name: "no loss, and a host that does not answer", attempts: 1, dead: true},
+		{name: "a few lost packets", attempts: 1, until: 200},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			const seed = 1
+			w := newWalker(t, n, firstHost(n), fabric.Config{})
+			w.window, w.random = 8, rand.New(rand.NewPCG(seed, 0x1055))
+			behind := n.Nodes[w.fabric.NumNodes()-1]
+			asked, lost, dead := 0, map[uint64]int{}, 0
+			w.meddle = func(req *txn.Request, o *txn.Outcome) {
+				asked++
+				if o.Attempts = c.attempts; asked > c.until {
+					o.Attempts = 1
+				}
+				isDead := c.dead && o.Attr == smp.AttrNodeInfo && (*smp.NodeInfo)(&o.Data).NodeGUID() == behind.GUID
+				if isDead {
+					dead++
+				}
+				if isDead || asked > 100 && asked <= c.until && w.random.IntN(10) == 0 {
+					lost[req.Tag]++
+					*o = txn.Outcome{Tag: o.Tag, Method: o.Method, Attr: o.Attr, Mod: o.Mod, Result: txn.TimedOut,
+						Attempts: 4}
+				}
+			}
+			r := w.walk(New(Config{}))
+			if len(lost) == 0 {
+				t.Fatal("no test: nothing is lost")
+			}
+			again, most := 0, 0
+			for _, n := range lost {
+				again, most = again+n-1, max(most, n)
+			}
+			switch {
+			case !c.repeats && (r.Heard.Lossy || again > 0 || r.TimedOut == 0):
+				t.Errorf("lossy %t, %d requests are made again, %d got no answer", r.Heard.Lossy, again, r.TimedOut)
+			case c.repeats && !c.dead && (r.TimedOut > 0 || r.LeavesNodesOut() || r.Builder.Len() != nodes):
+				t.Errorf("%d nodes, %d requests got no answer: %v", r.Builder.Len(), r.TimedOut, r.Findings)
+			case c.repeats && c.dead && (dead != 1+maxRepeats || r.Builder.Len() != nodes-1 || !r.LeavesNodesOut()):
+				t.Errorf("%d nodes, the host is asked %d times", r.Builder.Len(), dead)
+			case most > 1+maxRepeats:
+				t.Errorf("a request is made %d times", most)
+			}
+		})
 	}
 }

@@ -97,6 +97,9 @@ type Machine struct {
 	keyTrials
 
 	agents     []agent           // by the Builder's index of their nodes
+	answers    int               // of other nodes, so far
+	late       int               // of them: to a second attempt or a later one
+	repeated   map[item]uint8    // requests made again
 	anySlow    bool              // the previous walk has not waited for some node
 	unanswered []item            // of ports behind which a node was that may be there although nobody has answered
 	unprobed   []item            // of ports behind which a node was that is asked over another cable

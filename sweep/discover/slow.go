@@ -363,6 +363,12 @@ func (r *Result) LeftOut() bool {
 		slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Kind == finding.SlowAgent && f.Unread > 0 })
 }
 
+// LeavesNodesOut reports whether some node has not answered, or not enough to manage it.
+func (r *Result) LeavesNodesOut() bool {
+	return r.FindingsMore > 0 ||
+		r.count(finding.Unresponsive)+r.count(finding.Incomplete)+r.count(finding.SlowAgent) > 0
+}
+
 func (r *Result) count(kind finding.Kind) (count int) {
 	for i := range r.Findings {
 		if r.Findings[i].Kind == kind {

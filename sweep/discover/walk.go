@@ -12,6 +12,13 @@ import (
 func (m *Machine) Done(o *txn.Outcome) {
 	m.open--
 	it := itemOf(o.Tag)
+	if o.Result == txn.Replied && !m.isLocal(it) {
+		m.hears(o.Attempts > 1)
+	}
+	if o.Result == txn.TimedOut && m.repeats(it) {
+		m.notMade(it)
+		return
+	}
 	if m.agentOf(it) < 0 && o.Result == txn.OutOfTime {
 		unanswered := *o
 		unanswered.Result = txn.TimedOut

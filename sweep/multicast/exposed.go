@@ -8,8 +8,8 @@ import (
 )
 
 // What another manager may have written is read where packets of hosts can get to: at switches next to hosts, and from
-// there where the tables that were read lead. No packet gets into another block until some switch is to forward to it;
-// such a block is written before that switch is.
+// there where the tables that were read lead. No packet gets into another block before some switch forwards to it, and
+// it is written before that switch is.
 
 // exposed are, for each switch, the blocks below a number that packets may get into. What lies behind a block that is
 // not read is not in them yet.

@@ -299,9 +299,9 @@ func (m *Machine) begin(now time.Duration) (task *Task, more bool) {
 	return m.task, false
 }
 
-// numBlocks is the number of blocks below MulticastFDBTop. Where another manager may have written some, this one programs
-// all of them that packets get into, those that have groups where the table was empty, and elsewhere those up to the last
-// that has groups.
+// numBlocks is the number of blocks below MulticastFDBTop. Where another manager may have written some, this one
+// programs all of them that packets get into, those that have groups where the table was empty, and elsewhere those up
+// to the last that has groups.
 func (m *Machine) numBlocks() int { return int(mcast.BlockOf(m.Top())) + 1 }
 
 // TaskDone takes the result of a Task. It drops the result of an abandoned task.
