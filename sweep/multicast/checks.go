@@ -1,7 +1,6 @@
 package multicast
 
 import (
-	"slices"
 	"time"
 
 	"ibsm/mad"
@@ -72,9 +71,6 @@ func (m *Machine) read(now time.Duration) bool {
 // exposedUnread are the blocks that another manager may have written, and that packets get into.
 func (m *Machine) exposedUnread() (blocks []tableBlock) {
 	held, n := m.subnet.held, m.numBlocks()
-	if !slices.ContainsFunc(held, func(t *device.MFT) bool { return t.Found == device.AnotherSM }) {
-		return nil
-	}
 	for s, set := range exposed(m.subnet.Topo, held, n) {
 		if t := held[s]; m.answers(topo.SwitchIdx(s)) {
 			for block := range uint16(min(n, t.Blocks)) {

@@ -1,6 +1,8 @@
 package multicast
 
 import (
+	"slices"
+
 	"ibsm/mad/smp"
 	"ibsm/routing/mcast"
 	"ibsm/sweep/device"
@@ -12,8 +14,11 @@ import (
 // it is written before that switch is.
 
 // exposed are, for each switch, the blocks below a number that packets may get into. What lies behind a block that is
-// not read is not in them yet.
+// not read is not in them yet. They are nil where no other manager may have written any.
 func exposed(t *topo.Topo, held []*device.MFT, numBlocks int) []device.BlockSet {
+	if !slices.ContainsFunc(held, func(m *device.MFT) bool { return m.Found == device.AnotherSM }) {
+		return nil
+	}
 	sets, links := make([]device.BlockSet, len(held)), make([]mcast.PortMask, len(held))
 	var first, todo []topo.SwitchIdx
 	for s, n := range t.Switches {
