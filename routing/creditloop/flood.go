@@ -255,3 +255,8 @@ func (g *graph) depend(stream int, sls uint16, port uint8) {
 		}
 	}
 }
+
+// depended reports whether a stream's packets of an SL go on by a port.
+func (g *graph) depended(stream int, sl, port uint8) bool {
+	return g.deps[(stream*g.sls+int(sl))*g.words+int(port/64)]>>(port%64)&1 != 0
+}

@@ -156,11 +156,13 @@ func (t *turner) into(s topo.SwitchIdx, lid int) bool {
 		if q < 0 {
 			continue
 		}
+		last := uint8(routing.NoPath)
 		for i := range t.rules {
 			by := t.egress(i, q, lid)
-			if by != routing.NoPath && t.next[int(q)*t.ports+int(by)] == s && !t.turn(q, by, s, lid) {
+			if by != last && by != routing.NoPath && t.next[int(q)*t.ports+int(by)] == s && !t.turn(q, by, s, lid) {
 				return false
 			}
+			last = by
 		}
 	}
 	return true
@@ -170,10 +172,13 @@ func (t *turner) into(s topo.SwitchIdx, lid int) bool {
 func (t *turner) turn(from topo.SwitchIdx, by uint8, s topo.SwitchIdx, lid int) bool {
 	for i := range t.rules {
 		port := t.egress(i, s, lid)
-		if port == routing.NoPath || t.next[int(s)*t.ports+int(port)] < 0 {
+		if port == routing.NoPath || t.next[int(s)*t.ports+int(port)] < 0 || i > 0 && port == t.egress(0, s, lid) {
 			continue
 		}
 		for sl := range uint8(t.sls) {
+			if t.depended(t.stream(from, by, 0), sl, port) {
+				continue // nothing else adds dependencies yet: this has been looked at
+			}
 			turn, rises := Turn{SL: sl, Switch: from, Port: by, Next: port}, true
 			t.eachLane(turn, func(a, b int) { rises = rises && t.since.number[a] < t.since.number[b] })
 			if !rises {
