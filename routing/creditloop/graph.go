@@ -29,6 +29,9 @@ type graph struct {
 	words int
 	// changed are the entries of all rules since an earlier report; nil where that is not known yet
 	changed *changes
+	// followed are the LIDs that descents have followed. All turns of packets to others, as far as these are not those
+	// of the earlier report, lead to higher numbers.
+	followed routing.LIDSet
 }
 
 // source is where packets start.

@@ -29,9 +29,16 @@ func (g *graph) descents(ctx context.Context, since *Report) (from []topo.Switch
 			changed.Add(lid)
 		}
 	}
+	g.followed = changed
 	if err := g.follow(ctx, changed); err != nil {
 		return nil, nil, err
 	}
+	return g.descending(since), since, nil
+}
+
+// descending are, in ascending order, the switches of channels from which some packets go on to a lower number of an
+// earlier report.
+func (g *graph) descending(since *Report) (from []topo.SwitchIdx) {
 	rises, number := true, int32(0)
 	compare := func(to int) { rises = rises && number < since.number[to] }
 	for c := range since.number {
@@ -41,7 +48,7 @@ func (g *graph) descents(ctx context.Context, since *Report) (from []topo.Switch
 		}
 	}
 	slices.Sort(from)
-	return slices.Compact(from), since, nil
+	return slices.Compact(from)
 }
 
 // add adds the dependencies of an earlier report, which has the same channels.

@@ -107,6 +107,13 @@ func newChanges(f *routing.Forwarding, since *Report) *changes {
 	return &changes{entries, follow}
 }
 
+// of are the changes of some LIDs.
+func (c *changes) of(lids routing.LIDSet) *changes {
+	return &changes{follow: c.follow, entries: slices.DeleteFunc(slices.Clone(c.entries), func(e routing.Entry) bool {
+		return e.LID < len(lids)*routing.BlockSize && !lids.Has(e.LID)
+	})}
+}
+
 // or are the changes where switches follow these rules, or the others, or either. The others may be nil: then the
 // result is.
 func (c *changes) or(others *changes, which func(topo.SwitchIdx) (these, other bool)) *changes {

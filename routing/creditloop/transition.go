@@ -47,6 +47,7 @@ type transition struct {
 	// and those of before. So rows are compared once, however many stages are tried. They are nil before the first.
 	graph   *graph
 	changed [2]*changes
+	rounds  int // that the graph has been used for
 }
 
 // Stages of switches: with the rules of before, with either, with the new ones. Switches whose rules do
@@ -170,9 +171,14 @@ func (t *transition) staged() *graph {
 		before := *t.in.Forwarding
 		before.Rows = t.in.Before.Forwarding.Rows
 		t.changed = [2]*changes{newChanges(t.in.Forwarding, since), newChanges(&before, since)}
+	case t.rounds == 1 && t.graph.followed != nil && t.changed[0] != nil && t.changed[1] != nil:
+		// At first each switch may follow both rules. Packets that come to higher numbers only then do so at all stages.
+		t.changed = [2]*changes{t.changed[0].of(t.graph.followed), t.changed[1].of(t.graph.followed)}
+		fallthrough
 	default:
 		t.graph.follows(in)
 	}
+	t.rounds++
 	t.graph.changed = nil
 	if is, was := t.changed[0], t.changed[1]; is != nil && was != nil {
 		t.graph.changed = is.or(was, func(s topo.SwitchIdx) (bool, bool) {
