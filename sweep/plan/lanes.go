@@ -74,8 +74,11 @@ func (p *Plan) use(i topo.PortIdx) (u *lanes.Use, ok bool) {
 
 // wantedUse is the wanted use of a port's lanes; ok is false where nothing is wanted.
 func (p *Plan) wantedUse(i topo.PortIdx) (u *lanes.Use, ok bool) {
+	if p.in.Lanes == nil || p.in.Topo.Ports[i].Info.PortState() == smp.PortDown {
+		return nil, false
+	}
 	kind, ok := p.kind(i)
-	if !ok || p.in.Lanes == nil || p.in.Topo.Ports[i].Info.PortState() == smp.PortDown {
+	if !ok {
 		return nil, false
 	}
 	return &p.in.Lanes[kind], true

@@ -34,7 +34,9 @@ func (p *Plan) Wanted(i topo.PortIdx) smp.PortInfo {
 	}
 	if port.Num == 0 && node.Type == mad.Switch { // it sends as an adapter does, and has no neighbour
 		w.SetNeighborMTU(max(port.Info.MTUCap(), mad.MTU256))
-		p.setVLs(i, wantedVLs(port.Info.VLCap(), port.Info.VLCap(), p.in.Values.vlLimit(mad.Switch, mad.Switch)), &w)
+		if p.changesVLs(i) {
+			w.SetOperationalVLs(wantedVLs(port.Info.VLCap(), port.Info.VLCap(), p.in.Values.vlLimit(mad.Switch, mad.Switch)))
+		}
 		return w
 	}
 	w.SetLinkDownDefaultState(smp.PhysPolling) // a port in Sleep never finds its peer again
@@ -82,12 +84,10 @@ func (p *Plan) smSL(i topo.PortIdx) uint8 {
 	return p.in.SLs.For(p.in.LIDs.Base[i], p.in.LIDs.Base[p.in.Topo.Self], p.in.Values.SMSL)
 }
 
-// setVLs sets OperationalVLs of a port. A port that carries traffic keeps its VLs: a change would need a reset of the
-// link. A switch that forwards by private tables keeps them, too.
-func (p *Plan) setVLs(i topo.PortIdx, vls uint8, w *smp.PortInfo) {
-	if p.in.Topo.Ports[i].Info.PortState() <= smp.PortInit && !private(p.in.Topo, i) {
-		w.SetOperationalVLs(vls)
-	}
+// changesVLs reports whether OperationalVLs of a port may change. A port that carries traffic keeps its VLs: a change
+// would need a reset of the link. A switch that forwards by private tables keeps them, too.
+func (p *Plan) changesVLs(i topo.PortIdx) bool {
+	return p.in.Topo.Ports[i].Info.PortState() <= smp.PortInit && !private(p.in.Topo, i)
 }
 
 // linkVLs is the OperationalVLs of a port whose link comes up. Where the other end keeps its own, that decides.
@@ -153,7 +153,9 @@ func (p *Plan) link(i topo.PortIdx, w *smp.PortInfo) {
 	port := &t.Ports[i]
 	peer := &t.Ports[port.Peer]
 	w.SetNeighborMTU(max(min(port.Info.MTUCap(), peer.Info.MTUCap()), mad.MTU256))
-	p.setVLs(i, linkVLs(t, i, v), w)
+	if p.changesVLs(i) {
+		w.SetOperationalVLs(linkVLs(t, i, v))
+	}
 	w.SetLocalPhyErrors(v.PhyErrors)
 	w.SetOverrunErrors(v.Overruns)
 	switch {

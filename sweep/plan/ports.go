@@ -93,12 +93,13 @@ func (p *Plan) portStep(steps []Step, i topo.PortIdx, arm bool) []Step {
 func (p *Plan) changes(i topo.PortIdx) bool {
 	port := &p.in.Topo.Ports[i]
 	w := p.Wanted(i)
-	d, _ := device.PortInfo.Differs((*device.Data)(&port.Info), (*device.Data)(&w))
+	d, any := device.PortInfo.Differs((*device.Data)(&port.Info), (*device.Data)(&w))
+	any = any || len(p.in.Unsupported) > 0
 	if port.Num == 0 {
 		(*smp.PortInfo)(&d).SetNeighborMTU(0) // no reason to write to a subnet in use, and ibsim does not keep it
 	}
 	up := port.Num == 0 || port.Info.PortState() >= smp.PortArmed // clients register when their port comes up
-	return p.in.Unsupported.Wants(&device.PortInfo, p.Place(device.PortInfo.ID, i), (*device.Data)(&w), &d, up) ||
+	return any && p.in.Unsupported.Wants(&device.PortInfo, p.Place(device.PortInfo.ID, i), (*device.Data)(&w), &d, up) ||
 		up && p.Reregisters(i)
 }
 
