@@ -172,7 +172,8 @@ func (t *transition) staged() *graph {
 		before.Rows = t.in.Before.Forwarding.Rows
 		t.changed = [2]*changes{newChanges(t.in.Forwarding, since), newChanges(&before, since)}
 	case t.rounds == 1 && t.graph.followed != nil && t.changed[0] != nil && t.changed[1] != nil:
-		// At first each switch may follow both rules. Packets that come to higher numbers only then do so at all stages.
+		// At first each switch may follow both rules. Packets that then only come to higher
+		// numbers do so at all stages.
 		t.changed = [2]*changes{t.changed[0].of(t.graph.followed), t.changed[1].of(t.graph.followed)}
 		fallthrough
 	default:

@@ -35,7 +35,8 @@ func (p *Plan) Wanted(i topo.PortIdx) smp.PortInfo {
 	if port.Num == 0 && node.Type == mad.Switch { // it sends as an adapter does, and has no neighbour
 		w.SetNeighborMTU(max(port.Info.MTUCap(), mad.MTU256))
 		if p.changesVLs(i) {
-			w.SetOperationalVLs(wantedVLs(port.Info.VLCap(), port.Info.VLCap(), p.in.Values.vlLimit(mad.Switch, mad.Switch)))
+			limit := p.in.Values.vlLimit(mad.Switch, mad.Switch)
+			w.SetOperationalVLs(wantedVLs(port.Info.VLCap(), port.Info.VLCap(), limit))
 		}
 		return w
 	}

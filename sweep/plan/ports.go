@@ -99,8 +99,8 @@ func (p *Plan) changes(i topo.PortIdx) bool {
 		(*smp.PortInfo)(&d).SetNeighborMTU(0) // no reason to write to a subnet in use, and ibsim does not keep it
 	}
 	up := port.Num == 0 || port.Info.PortState() >= smp.PortArmed // clients register when their port comes up
-	return any && p.in.Unsupported.Wants(&device.PortInfo, p.Place(device.PortInfo.ID, i), (*device.Data)(&w), &d, up) ||
-		up && p.Reregisters(i)
+	place := p.Place(device.PortInfo.ID, i)
+	return any && p.in.Unsupported.Wants(&device.PortInfo, place, (*device.Data)(&w), &d, up) || up && p.Reregisters(i)
 }
 
 // arms reports whether the plan takes a port from INIT to ARMED: there are routes, and the
