@@ -60,7 +60,8 @@ const (
 	// walkWaits is for a walk: a node that nobody has asked before may leave its NodeInfo unanswered, answer it to
 	// another M_Key, and leave two further requests unanswered.
 	walkWaits = 4
-	// lossyWaits is for one that makes requests again because packets are lost.
+	// lossyWaits is for one that makes requests again because packets are lost, of a subnet that is not known yet: what
+	// it leaves out is not in the subnet.
 	lossyWaits = walkWaits << maxExtended
 	// programWaits is for a program, a light sweep, and a round of the multicast tables.
 	programWaits = 2
@@ -76,10 +77,10 @@ const (
 func (s *scheduler) limit(request time.Duration) time.Duration {
 	walk, walks := s.phase.(*sweep.Walk)
 	switch {
+	case walks && walk.IsLossy() && !s.sweeper.Known():
+		return lossyWaits * request
 	case s.wanted != 0, s.late.linkChanged, walks && walk.WaitsForKnown():
 		return shortWaits * request
-	case walks && walk.IsLossy():
-		return lossyWaits * request
 	case walks:
 		return walkWaits * request << s.late.extended
 	}

@@ -61,7 +61,7 @@ func TestBadDays(t *testing.T) {
 		{"spine", dayCost{soon, 8, 5500, 2, 2 * time.Second}, dayCost{lossy, 8, 5500, 2, 500 * time.Millisecond}},
 		{"loss", dayCost{soon, 8, 5000, 2, 2 * time.Second}, dayCost{lossy, 8, 5500, 2, 500 * time.Millisecond}},
 		{"power", dayCost{soon, 18, 25000, 0, 0}, dayCost{takesOver, 24, 25000, 2, 0}},
-		{"morning", dayCost{soon, 6, 3000, 0, 0}, dayCost{takesOver, 8, 4150, 0, 0}},
+		{"morning", dayCost{soon, 6, 3000, 0, 0}, dayCost{takesOver, 8, 4500, 0, 0}},
 		{"reboots", dayCost{soon, 6, 2500, 0, 0}, dayCost{takesOver, 8, 6000, 0, 0}},
 	} {
 		day, ok := baddays.Find(c.day)

@@ -3,6 +3,7 @@ package discover
 import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
+	"ibsm/mad/txn"
 	"ibsm/topo"
 )
 
@@ -25,7 +26,7 @@ func (p OwnPort) String() string { return [...]string{"unresponsive", "down", "u
 type Heard struct {
 	Answers int // to requests
 	Late    int // of them: to a second attempt or a later one
-	// Lossy says that at some moment of the walk lateShare of the answers had been late.
+	// Lossy says that at some moment of the walk so many answers had been late that requests are made again.
 	Lossy bool
 	Nodes int // that answered
 	// Unresponsive counts nodes that were known, and did not answer although the link to them, from one
@@ -105,14 +106,38 @@ func (m *Machine) repeats(it item) bool {
 // IsLossy reports whether it does so.
 func (m *Machine) IsLossy() bool { return m.res.Heard.Lossy }
 
+// enough is how many answers show how many come late. Before, the first requests may have ended already.
+const enough = 64
+
 // hears counts an answer.
 func (m *Machine) hears(late bool) {
-	const few = 16 // late answers that say nothing
 	m.answers++
 	if late {
 		m.late++
 	}
-	m.res.Heard.Lossy = m.res.Heard.Lossy || m.late >= few && m.late*lateShare > m.answers
+	m.res.Heard.Lossy = m.res.Heard.Lossy || m.answers >= enough && m.late*lateShare > m.answers
+	if m.answers >= enough {
+		m.judgeEarly()
+	}
+}
+
+// isEarly keeps a request that got no answer until it is clear whether packets are lost, and reports whether it does.
+func (m *Machine) isEarly(it item, o *txn.Outcome) bool {
+	if m.late == 0 || m.answers >= enough || m.isLocal(it) || m.stage != followsCables {
+		return false
+	}
+	m.early = append(m.early, *o)
+	return true
+}
+
+// judgeEarly goes on with the requests that were kept, and reports whether there were any.
+func (m *Machine) judgeEarly() bool {
+	early := m.early
+	m.early = nil
+	for i := range early {
+		m.ended(&early[i])
+	}
+	return len(early) > 0
 }
 
 // isLocal reports whether a request does not leave our own node, the first that was found.

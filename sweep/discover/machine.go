@@ -100,6 +100,7 @@ type Machine struct {
 	answers    int               // of other nodes, so far
 	late       int               // of them: to a second attempt or a later one
 	repeated   map[item]uint8    // requests made again
+	early      []txn.Outcome     // of requests without an answer, while there were few answers: see isEarly
 	anySlow    bool              // the previous walk has not waited for some node
 	unanswered []item            // of ports behind which a node was that may be there although nobody has answered
 	unprobed   []item            // of ports behind which a node was that is asked over another cable
@@ -303,7 +304,7 @@ func (m *Machine) next(q *fifo) (req txn.Request, ok bool) {
 	for {
 		it, ok := q.pop()
 		if !ok && m.stage == followsCables && m.idle() {
-			if m.release() {
+			if m.judgeEarly() || m.release() {
 				continue
 			}
 			if len(m.claims) > 0 {

@@ -15,6 +15,14 @@ func (m *Machine) Done(o *txn.Outcome) {
 	if o.Result == txn.Replied && !m.isLocal(it) {
 		m.hears(o.Attempts > 1)
 	}
+	if o.Result != txn.TimedOut || !m.isEarly(it, o) {
+		m.ended(o)
+	}
+}
+
+// ended takes the outcome of a request, unless that is made again.
+func (m *Machine) ended(o *txn.Outcome) {
+	it := itemOf(o.Tag)
 	if o.Result == txn.TimedOut && m.repeats(it) {
 		m.notMade(it)
 		return

@@ -207,16 +207,18 @@ func (m *Machine) MFTs(t *topo.Topo) *mcast.MFTs {
 	return m.mfts.Remap(m.subnet.Topo, t)
 }
 
-// Top is the MulticastFDBTop that switches need for the groups there are. It covers a power
-// of two of blocks, so that it seldom changes. 0 while no registry is known.
+// Top is the MulticastFDBTop that switches need for the groups there are. It covers 1, 2, 3, 4, 6, 8, 12, 16, 24, ...
+// blocks: so it seldom changes, and a takeover reads at most half as many again as hold groups. 0 while no registry is
+// known.
 func (m *Machine) Top() mad.LID {
 	if m.state == nil {
 		return 0
 	}
-	blocks := 1
-	for top := m.state.TopMLID(); top != 0 && blocks <= int(mcast.BlockOf(top)); {
-		blocks *= 2
+	blocks, step := usedBlocks(m.state), 1
+	for 4*step < blocks {
+		step *= 2
 	}
+	blocks = (blocks + step - 1) / step * step
 	return min(mad.MinMulticastLID+mad.LID(blocks*mcast.BlockSize-1), mad.PermissiveLID-1)
 }
 
