@@ -37,7 +37,11 @@ func Order(t *topo.Topo, l *topo.LIDs, s Balancing) []Dest {
 			add(p, s.Seed != 0 && !s.FirstInTurn)
 		}
 	}
-	for _, sw := range mostEndPortsFirst(t) {
+	switches, endPorts := mostEndPortsFirst(t)
+	for _, sw := range switches {
+		if endPorts[sw] == 0 {
+			break
+		}
 		n := t.Switches[sw]
 		for num := 1; num <= ports(t, n); num++ {
 			if p := t.Ports[t.Port(n, uint8(num))].Peer; p != topo.None && t.Nodes[t.Ports[p].Node].Type != mad.Switch {
@@ -53,21 +57,25 @@ func Order(t *topo.Topo, l *topo.LIDs, s Balancing) []Dest {
 	return order
 }
 
-func mostEndPortsFirst(t *topo.Topo) []topo.SwitchIdx {
-	endPorts := make([]int, len(t.Switches))
-	switches := make([]topo.SwitchIdx, len(t.Switches))
-	for s, n := range t.Switches {
+// mostEndPortsFirst are all switches, and by switch the number of ports of adapters and routers that hang on it.
+func mostEndPortsFirst(t *topo.Topo) (switches []topo.SwitchIdx, endPorts []int) {
+	switches, endPorts = make([]topo.SwitchIdx, len(t.Switches)), make([]int, len(t.Switches))
+	for s := range switches {
 		switches[s] = topo.SwitchIdx(s)
-		for num := 1; num <= ports(t, n); num++ {
-			if p := t.Ports[t.Port(n, uint8(num))].Peer; p != topo.None && t.Nodes[t.Ports[p].Node].Type != mad.Switch {
-				endPorts[s]++
-			}
+	}
+	for p := range t.Ports { // from these ports, as most ports of switches lead to switches
+		peer := t.Ports[p].Peer
+		if peer == topo.None || t.Nodes[t.Ports[p].Node].Type == mad.Switch {
+			continue
+		}
+		if n := t.Ports[peer].Node; t.Nodes[n].Switch != topo.None && int(t.Ports[peer].Num) <= ports(t, n) {
+			endPorts[t.Nodes[n].Switch]++
 		}
 	}
 	slices.SortFunc(switches, func(a, b topo.SwitchIdx) int {
 		return cmp.Or(cmp.Compare(endPorts[b], endPorts[a]), cmp.Compare(reversed(t, a), reversed(t, b)))
 	})
-	return switches
+	return switches, endPorts
 }
 
 // Ranks gives each of some switches its place in an order that has no equals, for Tables.Ranks.
