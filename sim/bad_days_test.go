@@ -123,7 +123,7 @@ func (d *badDay) must(day baddays.Day, takeover bool, most dayCost) {
 		case takeover && day.Name == "loss": // with a third lost, a walk takes longer than that
 			most.silence += lasts/2 + 5*time.Second
 		case takeover:
-			most.silence += time.Second
+			most.silence += 2 * time.Second
 		}
 	}
 	spared := []net.End{host(d.net, 0), host(d.net, 1), host(d.net, 2)}
