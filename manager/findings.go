@@ -3,8 +3,6 @@ package manager
 import (
 	"fmt"
 	"slices"
-	"sort"
-	"strings"
 	"time"
 
 	"ibsm/finding"
@@ -119,7 +117,9 @@ func (l *sweepLog) walked(fx *effects, found *discover.Result, m names.Map) {
 			now = append(now, f.Finding())
 		}
 	}
-	l.oneSided, l.found = oneSided, found.OfOthers()
+	if l.oneSided = oneSided; !found.Quick || found.Retry {
+		l.strange = found.Strange()
+	}
 	if found.FindingsMore > 0 {
 		fx.log(warn, "a sweep had more findings than are reported", "count", found.FindingsMore)
 	}
@@ -236,45 +236,4 @@ func placeOf(t *topo.Topo, f *finding.Finding) string {
 		text += fmt.Sprintf(" port %d", f.Port)
 	}
 	return text
-}
-
-// troubles is what went wrong in a sweep, in an order that makes two of them comparable.
-// grave says that only a full walk shows whether it has passed; for the rest, light sweeps ask.
-func troubles(out *sweep.Outcome) (text string, grave bool) {
-	var all []string
-	add := func(f *finding.Finding) {
-		at := ""
-		if f.Node != 0 {
-			at = placeOf(out.Topo, f) + ": "
-		}
-		all = append(all, at+f.String())
-	}
-	for i := range out.Failures {
-		add(&out.Failures[i])
-		// what excludes a port is a failure, or a table that light sweeps ask for; a Set that was late is sent again
-		kind := out.Failures[i].Kind
-		grave = grave || kind != finding.Excluded && kind != finding.SlowAgent
-	}
-	grave = grave || out.Found.Moved || out.Err != nil
-	for i := range out.Found.Findings {
-		switch f := &out.Found.Findings[i]; f.Kind {
-		case finding.SlowAgent:
-			if f.Unread == 0 {
-				continue
-			}
-			grave = true // the next walk asks for what is not known first
-			fallthrough
-		case finding.Unresponsive, finding.Incomplete, finding.GetRefused, finding.PKeysRefused, finding.PKeysUnread:
-			at := f.Finding()
-			add(&at)
-		}
-	}
-	if out.Found.Moved {
-		all = append(all, "links changed during the sweep")
-	}
-	if out.Err != nil {
-		all = append(all, out.Err.Error())
-	}
-	sort.Strings(all)
-	return strings.Join(all, "; "), grave
 }

@@ -25,7 +25,7 @@ const (
 type sweepLog struct {
 	findings
 	oneSided map[discover.Finding]bool // links that the last walk found so
-	found    int                       // findings of the last walk
+	strange  int                       // discover.Result.Strange of the last walk, but for quick ones without retry
 	up       bool                      // SUBNET UP was logged
 	adaptive int                       // switches on which adaptive routing is on, as logged last
 	notes    []string                  // of the engine

@@ -32,7 +32,10 @@ type scheduler struct {
 	backoff  time.Duration // between sweeps that try again what failed
 	trouble  string        // what went wrong in the last sweep, to see whether it is the same again
 	needFull bool          // what the last sweep left is no ground for a quick one
-	readAll  bool          // another manager has been master meanwhile: the next full sweep reads everything again
+	// the last sweep has not heard, or not brought about, something that the next one by the clock asks again
+	unconfirmed bool
+	lasts       bool // trouble has lasted for so long that the next one by the clock asks about everything
+	readAll     bool // another manager has been master meanwhile: the next full sweep reads everything again
 	// unwritten is the last computation for a sweep, as long as nothing of this term has been written.
 	unwritten  Task
 	unanswered int // walks of a run of one sweep in which our own port did not answer
@@ -50,6 +53,7 @@ const (
 	lightSweep                 // asks whether a heavy one is needed
 	checkSweep                 // asks that of switches of which a trap has come whose change may have been read
 	quickSweep                 // a heavy one that believes switches which report no change
+	retrySweep                 // a quick one that asks again about what the one before has not heard
 	secondSweep                // a heavy one that believes what has been answered to the Sets of the one before
 	fullSweep                  // a heavy one that asks about everything
 	previewSweep               // the walk of a full one, for a plan
@@ -62,6 +66,8 @@ func (s scheduleState) extent() sweep.Extent {
 	switch s {
 	case quickSweep:
 		return sweep.Quick
+	case retrySweep:
+		return sweep.Retry
 	case secondSweep:
 		return sweep.Second
 	}
@@ -176,16 +182,24 @@ func (s *scheduler) beginLight(fx *effects) {
 // changed its state and the other questions can wait for it.
 func (s *scheduler) beginHeavy(fx *effects, mayWrite bool) {
 	state, kind := fullSweep, HeavySweep
-	if s.mayQuick(mayWrite) && (!s.wanted.has(wishFull) || s.wanted.has(wishLink) && !s.deferredTooLong(fx.now)) {
+	switch first := s.wanted.has(wishLink) && !s.deferredTooLong(fx.now); {
+	case s.mayQuick(mayWrite) && (first || !s.wanted.has(wishFull|wishRetry)):
 		state, kind = quickSweep, QuickSweep
-	} else if s.wanted&wishHeavy == wishSecond {
+	case s.mayQuick(mayWrite) && s.sweeper.MayRetry() && !s.wanted.has(wishFull):
+		state, kind = retrySweep, QuickSweep
+	case s.wanted&wishHeavy == wishSecond:
 		state = secondSweep
 	}
-	fx.log(debug, osmlog.HeavySweep, "reason", s.reason, "quick", state == quickSweep)
+	fx.log(debug, osmlog.HeavySweep, "reason", s.reason, "quick", state == quickSweep || state == retrySweep)
 	s.late.linkChanged = s.late.linkChanged || s.wanted.has(wishLink)
-	if state == quickSweep {
+	switch state {
+	case quickSweep:
 		s.wanted &^= wishQuick | wishLink | wishCheck // the ports of these switches are read
-	} else {
+	case retrySweep:
+		if s.wanted &^= wishQuick | wishLink | wishCheck | wishRetry; s.backoff < maxBackoff {
+			s.wanted &^= wishLight // it asks each switch as well, and the next one by the clock is near
+		}
+	default:
 		s.wanted = 0
 	}
 	if state != quickSweep || s.trouble == "" {
@@ -222,6 +236,8 @@ func (s *scheduler) preempt(fx *effects, mayWrite bool) {
 		s.plan.putOff(fx)
 	case s.state == fullSweep && walking:
 		s.wanted |= wishFull
+	case s.state == retrySweep && walking:
+		s.wanted |= wishRetry
 	default:
 		return
 	}
@@ -277,9 +293,6 @@ func (s *scheduler) readLanes() {
 	s.want(wishFull, "the routes found have a credit loop: reading the lanes of ports to find a fix")
 }
 
-// incomplete reports whether only a full sweep shows the state of the subnet.
-func (s *scheduler) incomplete() bool { return s.needFull || s.sweeper.Waiting() || !s.sweeper.Known() }
-
 // drop gives up a sweep whose walk is done.
 func (s *scheduler) drop(found *sweep.Found) {
 	found.Drop()
@@ -326,32 +339,8 @@ func (s *scheduler) isolate(found *sweep.Found) {
 // reset forgets wanted sweeps and failures.
 func (s *scheduler) reset() {
 	s.wanted, s.next, s.slow, s.trouble, s.backoff, s.needFull, s.readAll = 0, 0, 0, "", 0, false, false
+	s.unconfirmed, s.lasts = false, false
 	s.late = lateness{}
-}
-
-// finished ends a heavy sweep. trouble is what went wrong in it; grave says that only a full
-// walk shows whether that has passed.
-// It reports whether the clock goes on as it was set.
-func (s *scheduler) finished(out *sweep.Outcome, trouble string, grave bool) (goesOn bool) {
-	s.needFull = grave || out.Changed // the plan cleared it, with whatever happened since the walk
-	quick, same := s.state == quickSweep, trouble == s.trouble
-	switch {
-	case trouble != "" && s.trouble == "":
-		s.backoff = 0
-		s.want(wishFull, "links changed or Sets failed during the last sweep")
-	case trouble != "" && !same:
-		s.backoff = time.Second
-	case trouble != "" && !quick:
-		s.backOff()
-	case s.needFull:
-		s.want(wishSecond, "possible missed changes during the last sweep")
-	case out.Healed:
-		s.want(wishFull, "a switch accepts its forwarding table again, or a link has become ACTIVE")
-	}
-	s.trouble = trouble
-	s.sweptLate(out)
-	s.becomeIdle()
-	return quick && same && s.next > 0
 }
 
 // looked takes what came of a light sweep.
@@ -360,12 +349,15 @@ func (s *scheduler) looked(fx *effects, v *sweep.Verdict) {
 		return
 	}
 	fx.log(info, "heavy sweep needed", "reason", v.Reason)
-	if v.Full {
+	switch v.Extent {
+	case sweep.Full:
 		s.needFull = true
 		s.want(wishQuick|wishFull, v.Reason)
-		return
+	case sweep.Retry:
+		s.want(wishRetry, v.Reason)
+	default:
+		s.want(wishQuick, v.Reason)
 	}
-	s.want(wishQuick, v.Reason)
 }
 
 // schedule sets when the clock asks for the next sweep; after 0 leaves that as it is.
@@ -382,9 +374,6 @@ func (s *scheduler) scheduleNext(now, interval time.Duration) {
 	}
 	s.schedule(now, interval)
 }
-
-// backOff makes the time longer until what went wrong is tried again.
-func (s *scheduler) backOff() { s.backoff = min(max(2*s.backoff, time.Second), maxBackoff) }
 
 // tick reports whether the clock asks for a sweep.
 func (s *scheduler) tick(now time.Duration) bool {

@@ -93,7 +93,7 @@ func (s *schedule) finish() (out *sweep.Outcome) {
 	p := s.sweeper.Program(s.compute(s.walk().Task(1)).Run(context.Background()))
 	s.phase = p
 	s.answer(func() bool { out, _ = p.Outcome(); return out != nil })
-	s.finished(out, "", false)
+	s.finished(s.fx.now, out, trouble{})
 	s.wanted = 0
 	return out
 }
@@ -133,7 +133,22 @@ func TestSchedule(t *testing.T) {
 		{name: "full and light", swept: true, wanted: wishFull | wishLight, state: fullSweep},
 		{name: "a link, then full", swept: true, wanted: wishLink | wishFull, state: quickSweep, left: wishFull},
 		{name: "a link and all others", swept: true, wanted: reset, state: quickSweep, left: wishSecond | wishFull |
-			wishLight},
+			wishRetry | wishLight},
+		{name: "retry, quick and light", swept: true, wanted: wishRetry | wishQuick | wishLight, state: retrySweep},
+		{name: "retry and light, where trouble lasts", swept: true, wanted: wishRetry | wishLight,
+			prepare: func(s *schedule) {
+				s.backoff = maxBackoff
+			}, state: retrySweep, left: wishLight},
+		{name: "a link, then retry", swept: true, wanted: wishLink | wishRetry, state: quickSweep, left: wishRetry},
+		{name: "retry, and full", swept: true, wanted: wishRetry | wishFull, state: fullSweep},
+		{name: "retry after what needs a full one", swept: true, wanted: wishRetry, prepare: func(s *schedule) {
+			s.needFull = true
+		}, state: fullSweep},
+		{name: "a link, and retry is deferred too long", swept: true, wanted: wishLink | wishRetry,
+			prepare: func(s *schedule) {
+				s.slow = s.fx.now
+				s.fx.now += maxDeferred + 1
+			}, state: retrySweep},
 		{name: "the second one", swept: true, wanted: wishSecond | wishLight, prepare: func(s *schedule) {
 			s.needFull = true
 		}, state: secondSweep, left: 0},
@@ -197,6 +212,7 @@ func TestPreempt(t *testing.T) {
 		{name: "quick", under: func(s *schedule) { s.want(wishQuick, "") }, state: quickSweep, wanted: wishLink},
 		{name: "check", under: func(s *schedule) { s.want(wishCheck, "") }, state: noSweep, wanted: wishLink},
 		{name: "full", under: func(s *schedule) { s.want(wishFull, "") }, state: noSweep, wanted: wishLink | wishFull},
+		{name: "retry", under: func(s *schedule) { s.want(wishRetry, "") }, state: noSweep, wanted: wishLink | wishRetry},
 		{name: "a plan", under: func(s *schedule) {
 			s.plan.ask(planRequest{number: 1})
 		}, state: noSweep, wanted: wishLink, plan: 1},
@@ -340,7 +356,8 @@ func TestPlanEnds(t *testing.T) {
 }
 
 // TestTrouble: what goes wrong for the first time is tried again at once, what has changed after
-// a second, and what stays after twice the time, up to ten seconds.
+// a second, and what stays after twice the time, up to ten seconds. When it has stayed for so long, the sweep by the
+// clock asks about everything, once.
 func TestTrouble(t *testing.T) {
 	s := newSchedule(t, true)
 	s.want(wishQuick, "")
@@ -348,28 +365,54 @@ func TestTrouble(t *testing.T) {
 	out := s.finish()
 	out.Found.Changed, out.Healed = false, false
 	for i, c := range []struct {
-		trouble string
-		grave   bool
+		trouble trouble
 		state   scheduleState
 		wanted  wishes
 		backoff time.Duration
+		clock   wishes // by the clock, beside a light one
 	}{
-		{"", false, fullSweep, 0, 0},
-		{"a", true, fullSweep, wishFull, 0},
-		{"a", true, fullSweep, 0, time.Second},
-		{"a", true, fullSweep, 0, 2 * time.Second},
-		{"a", false, quickSweep, 0, 2 * time.Second},
-		{"b", false, fullSweep, 0, time.Second},
-		{"b", false, fullSweep, 0, 2 * time.Second},
-		{"b", false, fullSweep, 0, 4 * time.Second},
-		{"b", false, fullSweep, 0, 8 * time.Second},
-		{"b", false, fullSweep, 0, maxBackoff},
-		{"", true, fullSweep, wishSecond, maxBackoff},
+		{trouble{}, fullSweep, 0, 0, 0},
+		{trouble{"a", true, false}, quickSweep, wishRetry, 0, wishRetry},
+		{trouble{"a", true, false}, retrySweep, 0, time.Second, wishRetry},
+		{trouble{"a", true, false}, retrySweep, 0, 2 * time.Second, wishRetry},
+		{trouble{"a", false, false}, quickSweep, 0, 2 * time.Second, 0},
+		{trouble{"b", false, false}, retrySweep, 0, time.Second, 0},
+		{trouble{"b", true, true}, fullSweep, 0, 2 * time.Second, wishFull},
+		{trouble{"b", true, false}, fullSweep, 0, 4 * time.Second, wishRetry},
+		{trouble{"b", true, false}, retrySweep, 0, 8 * time.Second, wishRetry},
+		{trouble{"b", true, false}, retrySweep, 0, maxBackoff, wishFull},
+		{trouble{"b", true, false}, fullSweep, 0, maxBackoff, wishRetry},
+		{trouble{"b", true, false}, retrySweep, 0, maxBackoff, wishRetry},
+		{trouble{"", false, true}, fullSweep, wishSecond, maxBackoff, wishFull},
 	} {
 		s.state, s.wanted = c.state, 0
-		s.finished(out, c.trouble, c.grave)
-		if s.wanted != c.wanted || s.backoff != c.backoff || s.needFull != c.grave || s.state != noSweep {
-			t.Errorf("sweep %d: %v is wanted, again after %v, needs full %t", i, s.wanted, s.backoff, s.needFull)
+		s.finished(s.fx.now, out, c.trouble)
+		if s.wanted != c.wanted || s.backoff != c.backoff || s.incomplete() != c.clock || s.state != noSweep {
+			t.Errorf("sweep %d: %v is wanted, again after %v, %v by the clock", i, s.wanted, s.backoff, s.incomplete())
+		}
+	}
+	const now, second = time.Minute, time.Second
+	for _, c := range []struct {
+		state scheduleState
+		text  string
+		next  time.Duration
+		after time.Duration // 0: it is set anew
+	}{
+		{quickSweep, "a", now + second/2, now + second/2}, {quickSweep, "b", now + second/2, now + second/2},
+		{quickSweep, "b", now + 5*second, now + second}, {quickSweep, "b", 0, 0}, {quickSweep, "", now + second, 0},
+		{retrySweep, "a", 0, 0}, {fullSweep, "b", 0, 0},
+	} {
+		s.state, s.trouble, s.next = c.state, "a", c.next
+		goesOn := s.finished(now, out, trouble{text: c.text})
+		if goesOn != (c.after > 0) || goesOn && s.next != c.after {
+			t.Errorf("%+v: the clock goes on %t, next at %v", c, goesOn, s.next)
+		}
+	}
+	s.next, s.trouble = 0, ""
+	for healed, want := range map[bool]wishes{false: 0, true: wishRetry} {
+		s.state, s.wanted, out.Healed = fullSweep, 0, healed
+		if s.finished(s.fx.now, out, trouble{}); s.wanted != want {
+			t.Errorf("routes may use a link again %t: %v is wanted", healed, s.wanted)
 		}
 	}
 	for _, c := range []struct{ interval, backoff, next time.Duration }{
@@ -392,21 +435,21 @@ func TestInconclusive(t *testing.T) {
 	s.want(wishQuick, "first")
 	s.begin(s.fx, true, false)
 	s.inconclusive(s.walk())
-	if s.begin(s.fx, true, false); s.state != fullSweep || !s.incomplete() || strings.Contains(s.reason, "first") {
+	if s.begin(s.fx, true, false); s.state != fullSweep || s.incomplete() != wishFull || strings.Contains(s.reason, "first") {
 		t.Errorf("%v because %q", s.state, s.reason)
 	}
 	s.finish()
-	if s.incomplete() {
+	if s.incomplete() != 0 {
 		t.Error("incomplete after a full sweep")
 	}
 	for _, c := range []struct {
 		reason string
-		full   bool
+		of     sweep.Extent
 		wanted wishes
-	}{{"", false, 0}, {"x", false, wishQuick}, {"x", true, wishQuick | wishFull}} {
+	}{{"", 0, 0}, {"x", sweep.Quick, wishQuick}, {"x", sweep.Retry, wishRetry}, {"x", sweep.Full, wishQuick | wishFull}} {
 		s.wanted, s.needFull = 0, false
-		if s.looked(s.fx, &sweep.Verdict{Reason: c.reason, Full: c.full}); s.wanted != c.wanted ||
-			s.needFull != c.full {
+		if s.looked(s.fx, &sweep.Verdict{Reason: c.reason, Extent: c.of}); s.wanted != c.wanted ||
+			s.needFull != s.wanted.has(wishFull) {
 			t.Errorf("%+v: %v is wanted, needs full %t", c, s.wanted, s.needFull)
 		}
 	}

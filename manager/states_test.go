@@ -37,8 +37,8 @@ func (s planState) String() string {
 }
 
 func (s scheduleState) String() string {
-	return [...]string{"no sweep", "light sweep", "check", "quick sweep", "second sweep", "full sweep", "preview", "pausing",
-		"abandoned"}[s]
+	return [...]string{"no sweep", "light sweep", "check", "quick sweep", "retry", "second sweep", "full sweep", "preview",
+		"pausing", "abandoned"}[s]
 }
 
 func (s termState) String() string { return [...]string{"no term", "stood by", "in term"}[s] }
@@ -47,7 +47,7 @@ func (s trapState) String() string { return [...]string{"quiet", "held off"}[s] 
 
 func (w wishes) String() string {
 	var all []string
-	for i, name := range [...]string{"light", "quick", "link", "second", "full", "check"} {
+	for i, name := range [...]string{"light", "quick", "link", "second", "full", "check", "retry"} {
 		if w&(1<<i) != 0 {
 			all = append(all, name)
 		}

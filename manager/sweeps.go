@@ -54,8 +54,8 @@ func (c *Core) periodic() {
 		if c.cfg.ForceHeavy {
 			c.sweeps.want(wishFull, "force_heavy_sweep is set")
 		}
-		if c.sweeps.incomplete() {
-			c.sweeps.want(wishFull, "the last sweep was incomplete")
+		if of := c.sweeps.incomplete(); of != 0 {
+			c.sweeps.want(of, "the last sweep was incomplete")
 		}
 		if c.sweeps.late.sets {
 			c.sweeps.want(wishQuick, "Sets were not answered in time")
@@ -181,8 +181,8 @@ func (c *Core) walked(found *sweep.Found) {
 		c.ownPortUnresponsive(found)
 		return
 	}
-	if c.sweeps.state == quickSweep &&
-		(found.TimedOut > 0 || found.Moved || found.OfOthers() > c.logged.found) {
+	if found.Quick && (!found.IsLocal() || found.Strange() > c.logged.strange ||
+		!c.sweeps.sweeper.MayRetry() && (found.TimedOut > 0 || found.Moved)) {
 		c.sweeps.inconclusive(found)
 		return
 	}
@@ -287,13 +287,13 @@ func (c *Core) finish(out *sweep.Outcome) {
 	if out.Fitting.State == routes.LanesUnread {
 		c.sweeps.readLanes()
 	}
-	trouble, grave := troubles(out)
+	trouble := troubles(out)
 	c.logged.finished(&c.fx, out, program, c.fx.now-c.sweeps.started, c.cfg.Names)
-	goesOn := c.sweeps.finished(out, trouble, grave)
+	goesOn := c.sweeps.finished(c.fx.now, out, trouble)
 	switch {
 	case c.cfg.Once && c.sweeps.wanted.has(wishHeavy):
-	case c.cfg.Once && trouble != "":
-		c.exit(fmt.Errorf("%w: %s", ErrIncomplete, trouble))
+	case c.cfg.Once && trouble.text != "":
+		c.exit(fmt.Errorf("%w: %s", ErrIncomplete, trouble.text))
 		return
 	case c.cfg.Once && c.vPorts.Busy():
 		c.onceUntil = cmp.Or(c.onceUntil, c.fx.now+onceVPorts)
@@ -327,7 +327,7 @@ func (c *Core) finishOnce() {
 func (c *Core) looked(v *sweep.Verdict) {
 	if c.sweeps.state == checkSweep {
 		c.sweeps.becomeIdle()
-		if v.Full {
+		if v.Reason != "" && v.Extent != sweep.Quick {
 			c.sweeps.looked(&c.fx, v)
 		} else if v.Reason != "" {
 			c.sweeps.want(linkSweep, c.sweeps.checked)
@@ -380,7 +380,7 @@ func (c *Core) settleMulticast() (more bool) {
 		c.fx.do(Forwarded{*done})
 		c.proving.regrown(c.fx.now)
 		if c.multicast.NeedsWalk() {
-			c.sweeps.want(wishFull, "a switch did not answer to its multicast table")
+			c.sweeps.want(wishRetry, "a switch did not answer to its multicast table")
 		}
 	}
 	return more

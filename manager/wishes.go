@@ -10,7 +10,8 @@ const (
 	wishSecond        // heavy, right after the last one
 	wishFull          // heavy, and full
 	wishCheck         // light, of switches whose change the last heavy sweep may have read
-	wishHeavy  = wishQuick | wishLink | wishSecond | wishFull
+	wishRetry         // heavy, quick, and asks again what the last one has not heard
+	wishHeavy  = wishQuick | wishLink | wishSecond | wishFull | wishRetry
 )
 
 // has reports whether one of some is wanted.

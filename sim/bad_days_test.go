@@ -53,14 +53,15 @@ func TestBadDays(t *testing.T) {
 		day             string
 		alone, takeover dayCost
 	}{
-		{"flapping", dayCost{soon, 12, 7500, 8, 500 * time.Millisecond},
-			dayCost{takesOver, 12, 10000, 8, 500 * time.Millisecond}},
+		{"flapping", dayCost{soon, 10, 4000, 8, 500 * time.Millisecond},
+			dayCost{takesOver, 12, 7000, 8, 500 * time.Millisecond}},
 		{"ports", dayCost{soon, 12, 8000, 0, 200 * time.Millisecond},
 			dayCost{takesOver, 22, 12000, 0, 200 * time.Millisecond}},
 		{"traps", dayCost{soon, 16, 8000, 0, 0}, dayCost{takesOver, 24, 11000, 0, 0}},
-		{"spine", dayCost{soon, 8, 5500, 2, 2 * time.Second}, dayCost{lossy, 8, 5500, 2, 500 * time.Millisecond}},
-		{"loss", dayCost{soon, 8, 5000, 2, 2 * time.Second}, dayCost{lossy, 8, 5500, 2, 500 * time.Millisecond}},
-		{"power", dayCost{soon, 18, 25000, 0, 0}, dayCost{takesOver, 24, 25000, 2, 0}},
+		{"spine", dayCost{soon, 5, 1700, 2, 1300 * time.Millisecond},
+			dayCost{lossy, 8, 5500, 2, 500 * time.Millisecond}},
+		{"loss", dayCost{soon, 5, 3200, 2, 2 * time.Second}, dayCost{lossy, 8, 5500, 2, 500 * time.Millisecond}},
+		{"power", dayCost{soon, 18, 13000, 0, 0}, dayCost{takesOver, 24, 13000, 2, 0}},
 		{"morning", dayCost{soon, 6, 3000, 0, 0}, dayCost{takesOver, 8, 4500, 0, 0}},
 		{"reboots", dayCost{soon, 6, 2500, 0, 0}, dayCost{takesOver, 8, 6000, 0, 0}},
 	} {

@@ -34,7 +34,9 @@ var reasons = map[fabric.Kind]string{
 		"forwarding tables: one for each switch. OpenSM does not ask",
 	{Method: mad.MethodGet, Attr: smp.AttrPortInfo}: "state and abilities of a port: one for each port, also without " +
 		"a link, because the SA returns them. The sweep after SUBNET UP reads ports that have not answered a Set; a " +
-		"quick one ports of switches that report a change",
+		"quick one ports of switches that report a change. After trouble, at once and then after 1, 2, 4, 8 and 10 s, " +
+		"sweeps read only ports of nodes that did not answer, and of both ends of links where Sets have failed; the one " +
+		"after 25 s reads all, and with M_Keys each",
 	{Method: mad.MethodSet, Attr: smp.AttrPortInfo}: "two for each end of a link: its parameters with ARMED, and then " +
 		"ACTIVE. No Set does both: a port ignores ACTIVE until it and its neighbour are ARMED (IBA 7.2.7). One for " +
 		"port 0 of a switch, two if it is enhanced. In a takeover one for each end port, which learns its new master",

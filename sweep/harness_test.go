@@ -94,13 +94,13 @@ func (b *harness) write(c *SweepPlan) (out *Outcome) {
 }
 
 // look runs a light sweep.
-func (b *harness) look() (reason string, full bool, sms []SMReply) {
+func (b *harness) look() (reason string, of Extent, sms []SMReply) {
 	b.Helper()
 	b.sets, b.asked = nil, map[mad.AttrID]int{}
 	l := b.Look()
 	var v Verdict
 	b.until(l, func() (ok bool) { v, ok = l.Verdict(); return ok })
-	return v.Reason, v.Full, v.SMs
+	return v.Reason, v.Extent, v.SMs
 }
 
 // phase is one that asks or writes.

@@ -27,7 +27,7 @@ type Look struct {
 	asks     []ask
 	open     int
 	reason   string // why a heavy sweep is needed; "" while none is
-	full     bool   // it must not be a quick one
+	extent   Extent // of that one: Quick, Retry or Full
 	sms      []SMReply
 	managers []smPort
 	unnamed  map[topo.PortIdx]smp.NodeDescription // of the devices behind ports
@@ -250,11 +250,11 @@ func (l *Look) Done(o *txn.Outcome) {
 		case !ok && l.slow[port.Node]:
 		case ok && l.answersAgain(port.Node, o):
 		case !ok:
-			l.need(true, "switch %v %q does not answer", node.GUID, node.Desc)
+			l.need(Retry, "switch %v %q does not answer", node.GUID, node.Desc)
 		case info.PortStateChange():
-			l.need(false, "switch %v %q reports a change of port state", node.GUID, node.Desc)
+			l.need(Quick, "switch %v %q reports a change of port state", node.GUID, node.Desc)
 		case known && top != info.LinearFDBTop():
-			l.need(false, "switch %v %q has lost its forwarding table", node.GUID, node.Desc)
+			l.need(Quick, "switch %v %q has lost its forwarding table", node.GUID, node.Desc)
 		case l.check:
 			l.checkPorts(port.Node)
 		}
@@ -264,25 +264,25 @@ func (l *Look) Done(o *txn.Outcome) {
 		if n := behindSelf(l.t); n != topo.None && topo.PortIdx(uint32(o.Tag)) == l.t.Self {
 			switch other := &l.t.Nodes[n]; {
 			case !ok:
-				l.need(true, "node %v %q does not answer", other.GUID, other.Desc)
+				l.need(Full, "node %v %q does not answer", other.GUID, other.Desc)
 			case (*smp.NodeInfo)(&o.Data).NodeGUID() != other.GUID:
-				l.need(true, "another node answers behind our own port than %v %q", other.GUID, other.Desc)
+				l.need(Full, "another node answers behind our own port than %v %q", other.GUID, other.Desc)
 			}
 			break
 		}
 		if ok {
-			l.need(true, "something answers behind port %d of node %v %q", port.Num, node.GUID, node.Desc)
+			l.need(Retry, "something answers behind port %d of node %v %q", port.Num, node.GUID, node.Desc)
 		}
 	case smp.AttrNodeDescription:
 		if was, is := l.unnamed[topo.PortIdx(uint32(o.Tag))]; is {
 			if ok && o.Data != was {
-				l.need(true, "the device behind port %d of node %v %q, which is held back, has another description",
+				l.need(Full, "the device behind port %d of node %v %q, which is held back, has another description",
 					port.Num, node.GUID, node.Desc)
 			}
 			break
 		}
 		if ok && o.Data != (smp.NodeDescription{}) {
-			l.need(false, "node %v has a description now", node.GUID)
+			l.need(Quick, "node %v has a description now", node.GUID)
 		}
 	case smp.AttrPortInfo:
 		l.portInfo(topo.PortIdx(uint32(o.Tag)), o, ok)
@@ -306,9 +306,9 @@ func (l *Look) portInfo(p topo.PortIdx, o *txn.Outcome, ok bool) {
 	case p != l.t.Self && l.slow[port.Node]:
 		l.answersAgain(port.Node, o)
 	case p != l.t.Self && ok:
-		l.need(true, "port %d of node %v %q does not refuse to answer any more", port.Num, node.GUID, node.Desc)
+		l.need(Retry, "port %d of node %v %q does not refuse to answer any more", port.Num, node.GUID, node.Desc)
 	case p == l.t.Self && ok && info.PortState() != port.Info.PortState():
-		l.need(true, "our own port is %v", info.PortState())
+		l.need(Full, "our own port is %v", info.PortState())
 		if info.PortState() == smp.PortDown && node.Type != mad.Switch {
 			l.asks = nil // no request can leave
 		}
@@ -323,7 +323,7 @@ func (l *Look) answersAgain(n topo.NodeIdx, o *txn.Outcome) bool {
 	node := &l.t.Nodes[n]
 	is := l.slow[n] && o.Result == txn.Replied && o.Attempts == 1 && o.RTT < promptAnswer
 	if is {
-		l.need(true, "node %v %q answers in time again", node.GUID, node.Desc)
+		l.need(Retry, "node %v %q answers in time again", node.GUID, node.Desc)
 	}
 	return is
 }
@@ -338,10 +338,10 @@ func (l *Look) block(o *txn.Outcome, table *device.Attribute) {
 		if !table.PerSwitch {
 			holder = fmt.Sprintf("port %d of node", port.Num)
 		}
-		l.need(false, "%s %v %q holds an old block of its %s", holder, node.GUID, node.Desc, table.Name)
+		l.need(Quick, "%s %v %q holds an old block of its %s", holder, node.GUID, node.Desc, table.Name)
 	}
 	if o.Attr == smp.AttrPKeyTable && port.PKeys == nil && o.Attempts == 1 {
-		l.need(true, "port %d of node %v %q shows its P_Key table now", port.Num, node.GUID, node.Desc)
+		l.need(Retry, "port %d of node %v %q shows its P_Key table now", port.Num, node.GUID, node.Desc)
 	}
 }
 
@@ -373,9 +373,12 @@ func (l *Look) manager(p topo.PortIdx, info smp.SMInfo, ok bool) {
 		Known: known})
 }
 
-func (l *Look) need(full bool, format string, args ...any) {
-	l.full = l.full || full
+// need asks for a heavy sweep, which is Full if any reason asks for that, and Quick if all do.
+func (l *Look) need(of Extent, format string, args ...any) {
 	if l.reason == "" {
-		l.reason = fmt.Sprintf(format, args...)
+		l.reason, l.extent = fmt.Sprintf(format, args...), of
+	}
+	if of == Full || l.extent == Quick {
+		l.extent = of
 	}
 }

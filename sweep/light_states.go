@@ -84,7 +84,7 @@ func (l *Look) portStates(n topo.NodeIdx, o *txn.Outcome) {
 		features.Learn(device.PortStates, &node.Info, device.Fails) // also where it has worked before
 	case o.Result == txn.Replied:
 	case features.Of(device.PortStates, &node.Info) == device.Works:
-		l.need(true, "switch %v %q does not answer", node.GUID, node.Desc)
+		l.need(Retry, "switch %v %q does not answer", node.GUID, node.Desc)
 		return
 	default:
 		features.LearnNoAnswer(device.PortStates, &node.Info)
@@ -125,7 +125,7 @@ func (l *Look) checkPort(p topo.PortIdx, o *txn.Outcome, ok bool) {
 	node := &l.t.Nodes[port.Node]
 	info := (*smp.PortInfo)(&o.Data)
 	if !ok || linkOf(info.PortState()) != linkOf(port.Info.PortState()) {
-		l.need(false, "port %d of switch %v %q has changed its state, or does not answer", port.Num, node.GUID, node.Desc)
+		l.need(Quick, "port %d of switch %v %q has changed its state, or does not answer", port.Num, node.GUID, node.Desc)
 	}
 }
 
@@ -139,7 +139,7 @@ func (l *Look) compareStates(n topo.NodeIdx, table *smp.SwitchPortStateTable) {
 	}
 	l.states.differs[node.GUID] = differingStates{table, l.states.differs[node.GUID].wrong}
 	l.state.devices.MarkDirty(device.Place{Attr: smp.AttrPortInfo, Node: node.GUID})
-	l.need(false, "port %d of switch %v %q is %v", num, node.GUID, node.Desc, table.State(num))
+	l.need(Quick, "port %d of switch %v %q is %v", num, node.GUID, node.Desc, table.State(num))
 }
 
 // changed is a port of a switch whose state is another one than what is known; 0 for none. Of a port whose PortInfo a

@@ -47,7 +47,7 @@ var lostAnswers = []lostAnswer{
 	{"refused, and executed when sent again, no answer", true, 0, never, true},
 }
 
-var extents = map[Extent]string{Full: "full", Second: "second", Quick: "quick"}
+var extents = map[Extent]string{Full: "full", Second: "second", Quick: "quick", Retry: "retry"}
 
 // losing has a harness lose the answers to the Sets of an attribute of some ports.
 type losing struct {
@@ -179,7 +179,7 @@ func TestLostPKeys(t *testing.T) {
 			name          string
 			before, after Partitions
 		}{{"add", less, more}, {"remove", more, less}} {
-			for _, extent := range []Extent{Full, Quick, Second} {
+			for _, extent := range []Extent{Full, Quick, Retry, Second} {
 				t.Run(fmt.Sprintf("%s, %s, then a %s sweep", way.name, c.name, extents[extent]), func(t *testing.T) {
 					b := up(t, "fattree:k=4", Config{Partitions: way.before})
 					want, victims := b.keys(), kinds(b.state.prev)
@@ -307,7 +307,7 @@ func TestLostPortInfo(t *testing.T) {
 		Given[uint8](17), Given[uint8](17)
 	for _, attr := range []mad.AttrID{smp.AttrPortInfo, smp.AttrSwitchInfo} {
 		for _, c := range lostAnswers {
-			for _, extent := range []Extent{Full, Quick, Second} {
+			for _, extent := range []Extent{Full, Quick, Retry, Second} {
 				t.Run(fmt.Sprintf("%v, %s, then a %s sweep", smp.AttrName(attr), c.name, extents[extent]),
 					func(t *testing.T) {
 						b := up(t, "fattree:k=4", Config{Settings: before})

@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"ibsm/finding"
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
@@ -10,6 +11,7 @@ import (
 	"ibsm/sweep/engines"
 	"ibsm/sweep/program"
 	"ibsm/sweep/routes"
+	"ibsm/topo"
 )
 
 // Phase is a phase of a sweep: a *Walk, *Found, *RouteTask, *Program or *Look. Next returns
@@ -50,6 +52,8 @@ const (
 	Second
 	// Quick takes over the previous walk's ports of switches that report no change.
 	Quick
+	// Retry is Quick, and asks again about what did not answer the last sweep, or refused to.
+	Retry
 )
 
 // lanesMatter reports whether a walk reads the tables of lanes: because they may have to be written, because SLs are
@@ -76,7 +80,8 @@ func (s *Sweeper) Walk(master bool, of Extent) *Walk {
 	return &Walk{s, of, discover.New(discover.Config{
 		Prev: s.state.prev, Before: s.state.before, Known: known, Homes: homes, Former: s.walks.former,
 		Features: s.walks.features, Devices: s.state.devices, Clear: master,
-		Uncleared: s.walks.repeats.Uncleared(), Quick: of == Quick, Answered: answered,
+		Uncleared: s.walks.repeats.Uncleared(), Quick: of == Quick || of == Retry, Retry: of == Retry,
+		Failed: s.walks.failed, Answered: answered,
 		IsLate: s.walks.late.has, Findings: s.walks.findings, MKey: s.cfg.Settings.MKey.Value, Keys: s.MKeys().Keys(),
 		FDR10:         s.cfg.Settings.FDR10 != 0,
 		IgnoreOtherSM: s.cfg.IgnoreOtherSM, AllowedSMs: s.cfg.AllowedSMs, Nonce: s.cfg.Nonces.Next(),
@@ -95,7 +100,7 @@ func (w *Walk) Found() *Found {
 		w.s.state.devices.MarkDirty(device.Place{Attr: smp.AttrPortInfo, Node: node})
 	}
 	w.s.walks.judgeStates(found.Builder)
-	if !found.Quick && found.Evidence() == discover.Conclusive {
+	if (!found.Quick || found.Retry) && found.Evidence() == discover.Conclusive {
 		w.s.state.devices.WalkHeard()
 	}
 	return found
@@ -197,7 +202,8 @@ func (s *Sweeper) Program(c *SweepPlan) *Program {
 	} else {
 		s.walks.features.Prune(c.Topo)
 	}
-	s.walks.repeats.Wake(s.state.prev, c.Topo, c.found.Cleared, c.delta.restarted)
+	answers := func(node mad.GUID) bool { return s.walks.unanswered[node] && !c.found.Unanswered[node] }
+	s.walks.repeats.Wake(s.state.prev, c.Topo, c.found.Cleared, answers, c.delta.restarted)
 	s.state.apply(&c.delta)
 	s.state.devices.WalkRead(c.found.Read)
 	s.program = s.newProgram(c)
@@ -221,7 +227,7 @@ func (s *Sweeper) newProgram(c *SweepPlan) *Program {
 		Reregister: s.reregistrations.out, OptionalRead: c.found.Optional,
 		IsOpen:     func(port mad.GUID) bool { return s.walks.mkeys.Knocked()[port] != 0 },
 		Conclusive: c.found.Evidence() == discover.Conclusive, First: s.state.mastership != swept, Changed: c.Changed,
-		DisablesAR: c.ARMode == routes.DisableAR,
+		Quick: c.found.extent == Quick, DisablesAR: c.ARMode == routes.DisableAR,
 	})}
 }
 
@@ -255,6 +261,7 @@ func (p *Program) Outcome() (out *Outcome, more bool) {
 	s.state.prev, s.state.before, s.state.mastership = p.c.Topo, nil, swept
 	s.state.devices.Prune(p.c.Topo)
 	s.walks.findings, s.walks.answered, s.walks.former = found.Findings, r.Heard, found.Former
+	s.walks.unanswered, s.walks.failed = found.Unanswered, failedAt(p.c.Topo, r.Failures)
 	s.walks.changed = map[mad.GUID]bool{}
 	for _, node := range found.Cleared {
 		s.walks.changed[node] = true
@@ -266,6 +273,20 @@ func (p *Program) Outcome() (out *Outcome, more bool) {
 	s.sms = s.managers(p.c.Topo, found)
 	s.rest()
 	return out, false
+}
+
+// failedAt are the nodes at whose ports Sets have failed, and those behind these ports: a device that acknowledges a
+// Set which it does not carry out shows at its neighbour.
+func failedAt(t *topo.Topo, failures []finding.Finding) map[mad.GUID]bool {
+	nodes := map[mad.GUID]bool{}
+	for i := range failures {
+		f := &failures[i]
+		nodes[f.Node] = true
+		if p := t.FindNodePort(f.Node, f.Port); p != topo.None && t.Ports[p].Peer != topo.None {
+			nodes[t.Nodes[t.Ports[t.Ports[p].Peer].Node].GUID] = true
+		}
+	}
+	return nodes
 }
 
 // Look begins a light sweep. A heavy one must have ended before.
@@ -286,7 +307,7 @@ func (s *Sweeper) Check() *Look {
 // Verdict is the result of a light sweep.
 type Verdict struct {
 	Reason string // why a heavy one is needed; "" when it is not
-	Full   bool   // the heavy sweep must not be a quick one
+	Extent Extent // of that one: Quick, Retry or Full
 	SMs    []SMReply
 }
 
@@ -301,5 +322,5 @@ func (l *Look) Verdict() (v Verdict, ok bool) {
 			l.state.devices.Checked(device.Attributes[i].ID)
 		}
 	}
-	return Verdict{l.reason, l.full, l.sms}, true
+	return Verdict{l.reason, l.extent, l.sms}, true
 }

@@ -48,16 +48,18 @@ type state struct {
 
 // walkState is what walks need beside the state. It lasts as long, and no task reads it.
 type walkState struct {
-	features *device.Features             // what devices make of what OpenSM does not send
-	differs  map[mad.GUID]differingStates // of switches
-	mkeys    *mkeys.Memory
-	findings []discover.Finding                   // of the walk that state.prev is from
-	former   map[discover.Place]discover.Resident // who was last behind ports: see discover.Config
-	changed  map[mad.GUID]bool                    // switches of which the last sweep has cleared PortStateChange
-	checks   map[mad.GUID]bool                    // those of which a trap has come since, until Check
-	answered []bool                               // Program.heard of the last sweep, for the walk that follows at once
-	repeats  program.Repeats                      // Sets of the last sweep that may be sent again
-	late     lateNodes
+	features   *device.Features             // what devices make of what OpenSM does not send
+	differs    map[mad.GUID]differingStates // of switches
+	mkeys      *mkeys.Memory
+	findings   []discover.Finding                   // of the walk that state.prev is from
+	former     map[discover.Place]discover.Resident // who was last behind ports: see discover.Config
+	unanswered map[mad.GUID]bool                    // nodes that left some requests of that walk unanswered
+	failed     map[mad.GUID]bool                    // nodes at which, or next to which, Sets of that sweep have failed
+	changed    map[mad.GUID]bool                    // switches of which the last sweep has cleared PortStateChange
+	checks     map[mad.GUID]bool                    // those of which a trap has come since, until Check
+	answered   []bool                               // Program.heard of the last sweep, for the walk that comes next
+	repeats    program.Repeats                      // Sets of the last sweep that may be sent again
+	late       lateNodes
 }
 
 func newWalkState(restored *Restored) walkState {
@@ -67,7 +69,7 @@ func newWalkState(restored *Restored) walkState {
 
 // forgetMastership drops what another manager may have changed.
 func (w *walkState) forgetMastership() {
-	w.findings, w.repeats, w.changed = nil, nil, nil
+	w.findings, w.repeats, w.unanswered, w.failed, w.changed = nil, nil, nil, nil, nil
 	w.mkeys.ForgetMastership()
 }
 

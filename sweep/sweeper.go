@@ -182,6 +182,12 @@ func (s *Sweeper) Waiting() bool {
 	return len(s.state.unresponsive) > 0
 }
 
+// MayRetry reports whether a walk of the extent Retry can be made. Where ports have M_Keys, a node that does not answer
+// may have refused to, and a full walk tries further keys.
+func (s *Sweeper) MayRetry() bool {
+	return !s.cfg.Settings.PortMKeys.On() && s.cfg.Settings.MKey.Value == 0
+}
+
 // Outcome is the result of a heavy sweep.
 type Outcome struct {
 	*SweepPlan

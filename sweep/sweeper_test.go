@@ -202,54 +202,54 @@ func TestLightSweep(t *testing.T) {
 		name   string
 		spoil  func(b *harness)
 		reason string // "" for none
-		full   bool
+		extent Extent
 	}{
-		{"nothing changed", func(*harness) {}, "", false},
+		{"nothing changed", func(*harness) {}, "", 0},
 		{"a link falls", func(b *harness) {
 			b.fabric.LinkDown(net.End{Node: b.node(mad.Switch, 1), Port: 1})
-		}, "change of port state", false},
+		}, "change of port state", Quick},
 		{"a switch does not answer", func(b *harness) {
 			b.meddle = func(req *txn.Request, o *txn.Outcome) {
 				if req.Attr == smp.AttrSwitchInfo && req.Route.Hops() == 2 {
 					o.Result = txn.TimedOut
 				}
 			}
-		}, "does not answer", true},
+		}, "does not answer", Retry},
 		{"a switch refuses", func(b *harness) {
 			b.meddle = func(req *txn.Request, o *txn.Outcome) {
 				if req.Attr == smp.AttrSwitchInfo {
 					o.Status = mad.StatusBadMethodAttr
 				}
 			}
-		}, "does not answer", true},
+		}, "does not answer", Retry},
 		{"a table is lost", func(b *harness) {
 			b.meddle = func(req *txn.Request, o *txn.Outcome) {
 				if req.Attr == smp.AttrSwitchInfo {
 					(*smp.SwitchInfo)(&o.Data).SetLinearFDBTop(0)
 				}
 			}
-		}, "lost its forwarding table", false},
+		}, "lost its forwarding table", Quick},
 		{"our own port", func(b *harness) {
 			b.meddle = func(req *txn.Request, o *txn.Outcome) {
 				if req.Attr == smp.AttrPortInfo {
 					(*smp.PortInfo)(&o.Data).SetPortState(smp.PortInit)
 				}
 			}
-		}, "our own port is Initialize", true},
+		}, "our own port is Initialize", Full},
 		{"our own port does not answer once", func(b *harness) {
 			b.meddle = func(req *txn.Request, o *txn.Outcome) {
 				if req.Attr == smp.AttrPortInfo {
 					o.Result, o.Data = txn.TimedOut, [mad.DataSize]byte{}
 				}
 			}
-		}, "", false},
+		}, "", 0},
 	} {
 		b := up(t, small, Config{})
 		c.spoil(b)
-		reason, full, sms := b.look()
-		if (reason == "") != (c.reason == "") || !strings.Contains(reason, c.reason) || full != c.full ||
+		reason, of, sms := b.look()
+		if (reason == "") != (c.reason == "") || !strings.Contains(reason, c.reason) || of != c.extent ||
 			len(sms) != 0 {
-			t.Errorf("%s: %q, full %v, managers %v", c.name, reason, full, sms)
+			t.Errorf("%s: %q, extent %v, managers %v", c.name, reason, of, sms)
 		}
 		if switches := b.asked[smp.AttrSwitchInfo]; len(b.sets) != 0 || switches != len(b.state.prev.Switches) ||
 			b.asked[smp.AttrPortInfo] != 1 || len(b.asked) != 2 {
@@ -282,8 +282,9 @@ func TestLightSweepStaleBlocks(t *testing.T) {
 				o.Data[0] ^= 1
 			}
 		}
-		if reason, full, _ := b.look(); !strings.Contains(reason, "holds an old block of its "+table.Name) || full {
-			t.Errorf("%s: %q, full %v", table.Name, reason, full)
+		if reason, of, _ := b.look(); !strings.Contains(reason, "holds an old block of its "+table.Name) ||
+			of != Quick {
+			t.Errorf("%s: %q, extent %v", table.Name, reason, of)
 		}
 	}
 }
@@ -310,7 +311,7 @@ func TestUnresponsive(t *testing.T) {
 		t.Errorf("it is unresponsive still: %q, asked %v", reason, b.asked)
 	}
 	b.fabric.SetUnresponsive(host, false)
-	if reason, _, _ := b.look(); !strings.Contains(reason, "something answers") {
+	if reason, of, _ := b.look(); !strings.Contains(reason, "something answers") || of != Retry {
 		t.Errorf("it answers: %q", reason)
 	}
 }

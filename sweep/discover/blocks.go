@@ -152,7 +152,7 @@ func (m *Machine) recallUnread(e topo.End) bool {
 
 // unreadBefore are the findings of the previous walk about P_Key tables, for a quick walk.
 func unreadBefore(cfg *Config) map[device.Place]Finding {
-	if !cfg.Quick {
+	if !cfg.Quick || cfg.Retry {
 		return nil
 	}
 	unread := map[device.Place]Finding{}

@@ -51,7 +51,7 @@ func (m *Machine) remembersNothing() bool {
 func (m *Machine) askFresh() bool {
 	waits := m.fresh
 	if m.fresh = nil; m.refused {
-		m.res.Moved = m.res.Moved || len(waits) > 0
+		m.res.Moved, m.res.Contested = m.res.Moved || len(waits) > 0, m.res.Contested || len(waits) > 0
 		return false
 	}
 	for _, it := range waits {

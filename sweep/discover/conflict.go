@@ -83,5 +83,5 @@ func (m *Machine) rechecked(it item, info *smp.NodeInfo, ok bool) {
 		m.read(c.claimant)
 		m.read(c.port)
 	}
-	m.res.Moved = true
+	m.res.Moved, m.res.Contested = true, true
 }

@@ -1,6 +1,7 @@
 package discover
 
 import (
+	"ibsm/finding"
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
@@ -69,11 +70,29 @@ func (r *Result) Evidence() Evidence {
 	return Conclusive
 }
 
+// IsLocal reports whether all that the walk did not find, but for Strange, concerns links that have just changed, and
+// devices that did not answer: a walk with Retry asks these again, and a full one would find no more.
+func (r *Result) IsLocal() bool {
+	return r.Evidence() == Conclusive && !r.Contested && r.Managers == 0 && r.Unproved == 0 && r.Refusing == 0
+}
+
+// Strange is how many findings there are of which a quick walk may have met only a part.
+func (r *Result) Strange() int {
+	return r.countOthers(func(k finding.Kind) bool {
+		switch k {
+		case finding.Unresponsive, finding.Incomplete, finding.OneSided, finding.GetRefused, finding.PKeysRefused,
+			finding.PKeysUnread:
+			return true
+		}
+		return false
+	})
+}
+
 // Hearing is the conclusion from the unanswered requests of the walk. A quick walk leaves out nodes that were already
-// unresponsive.
+// unresponsive, unless it retries.
 func (r *Result) Hearing() topo.Hearing {
 	switch {
-	case r.Quick || r.Evidence() != Conclusive:
+	case r.Quick && !r.Retry || r.Evidence() != Conclusive:
 		return topo.Inconclusive
 	case r.Heard.Late > 0:
 		return topo.Noisy

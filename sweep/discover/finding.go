@@ -22,6 +22,11 @@ type Finding struct {
 	Unread int    // ports that are not known, of a switch
 }
 
+// isSame reports whether two findings are of one kind and at one port.
+func (f *Finding) isSame(o Finding) bool {
+	return f.Kind == o.Kind && f.GUID == o.GUID && f.Port == o.Port
+}
+
 // Finding is the finding at the node that it is about.
 func (f *Finding) Finding() finding.Finding {
 	return finding.Finding{Kind: f.Kind, Node: f.GUID, Port: f.Port, Detail: f.detail()}

@@ -44,6 +44,10 @@ type Config struct {
 	Devices *device.Record
 	// Quick believes Prev about every switch that reports no change.
 	Quick bool
+	// Retry has a Quick walk ask again about what did not answer the previous one, or refused to, and about Failed.
+	Retry bool
+	// Failed are the nodes at which, or next to which, Sets have failed since the previous walk. Nobody writes to it.
+	Failed map[mad.GUID]bool
 	// Answered are the ports of Prev, by index, that have answered a Set since PortStateChange
 	// was cleared: they are not read where it is still clear. Nil for none.
 	Answered []bool
@@ -103,6 +107,8 @@ type Machine struct {
 	early      []txn.Outcome     // of requests without an answer, while there were few answers: see isEarly
 	anySlow    bool              // the previous walk has not waited for some node
 	unanswered []item            // of ports behind which a node was that may be there although nobody has answered
+	again      map[mad.GUID]bool // nodes that a walk with Retry asks although they report no change
+	retried    []item            // of ports behind which no node was, which a walk with Retry asks last
 	unprobed   []item            // of ports behind which a node was that is asked over another cable
 	probed     map[mad.GUID]bool // nodes that were slow, over whose other cables nothing is asked before all else
 	res        Result
@@ -148,7 +154,8 @@ var maxWalk = limit{nodes: int(mad.MaxUnicastLID), ports: 1 << 20}
 // Result is what a walk found. Builder is complete but not frozen.
 type Result struct {
 	Builder  *topo.Builder
-	Quick    bool                        // what was unresponsive before has not been asked
+	Quick    bool                        // switches that report no change were believed
+	Retry    bool                        // likewise, and what was unresponsive before has been asked again
 	Stirred  bool                        // something may have come to life there all the same
 	Own      OwnPort                     // the manager's own port
 	Tables   map[mad.GUID]*device.Blocks // of switches that were read, by node GUID
@@ -164,9 +171,12 @@ type Result struct {
 	Former       map[Place]Resident // see Config.Former
 	Cleared      []mad.GUID         // switches whose PortStateChange was cleared
 	Replaced     []mad.GUID         // nodes that are where another one was which is not found any more
-	Unread       []mad.GUID         // switches that may have changed, and did not answer for all their ports in time
+	Unread       []mad.GUID         // nodes whose ports the next walk reads: some were not read, or changed
 	Moved        bool               // links changed while the walk went on
+	Contested    bool               // likewise, and two cables claimed one port, or some ports were not asked
 	TimedOut     int                // requests that got no answer
+	Managers     int                // of them: to other managers
+	Unanswered   map[mad.GUID]bool  // nodes that answered, but not to all that every node answers
 	Heard        Heard              // how much of what was asked was heard
 	// Unproved are the links behind which nobody has answered, of nodes of which nothing was known, in a subnet whose
 	// ports have M_Keys of their own: whoever is there may have refused to.
@@ -205,6 +215,7 @@ type visit struct {
 	believed bool           // its ports are taken over from Prev, all of them or those that have Answered
 	inPrev   topo.NodeIdx   // its index in Prev, or None, once that was looked for
 	looked   bool
+	unread   bool // it is in Result.Unread
 }
 
 // at is the visit to a node.
@@ -251,14 +262,15 @@ func New(cfg Config) *Machine {
 		cfg: cfg, b: b, limit: maxWalk,
 		reported: map[finding.Kind]int{}, claimed: map[topo.End]bool{}, unasked: map[topo.End]bool{},
 		probed: map[mad.GUID]bool{}, questions: map[uint64]proof.Question{},
-		hiding: map[int32][]uint8{}, replaced: map[int32]bool{},
+		hiding: map[int32][]uint8{}, replaced: map[int32]bool{}, again: askedAgain(&cfg),
 		keyTrials: keyTrials{tries: map[topo.End]int{}, unproved: map[topo.End]smp.PortInfo{},
 			trials: map[topo.End]int{}},
 		portReads: portReads{asked: map[readKey]bool{}, unread: unreadBefore(&cfg),
 			lanes: cfg.Devices.Ports.Holds(smp.AttrSLtoVLMappingTable) ||
 				cfg.Devices.Ports.Holds(smp.AttrVLArbitrationTable)},
 	}
-	m.res = Result{Quick: cfg.Quick, Builder: b, Tables: map[mad.GUID]*device.Blocks{}, Ports: &device.Ports{},
+	m.res = Result{Quick: cfg.Quick, Retry: cfg.Retry, Unanswered: map[mad.GUID]bool{}, Builder: b,
+		Tables: map[mad.GUID]*device.Blocks{}, Ports: &device.Ports{},
 		Optional: map[device.Place]bool{}}
 	m.earlier = make(map[findingAt]bool, len(cfg.Findings))
 	for _, f := range cfg.Findings {
@@ -315,7 +327,7 @@ func (m *Machine) next(q *fifo) (req txn.Request, ok bool) {
 				m.tryKeys()
 				continue
 			}
-			if m.takeUnanswered() {
+			if m.askRetried() || m.takeUnanswered() {
 				continue
 			}
 			if m.askFresh() {

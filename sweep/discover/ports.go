@@ -54,6 +54,8 @@ func (m *Machine) portInfo(e topo.End, o *txn.Outcome, ok bool) {
 		m.takeBefore(e)
 	} else if o.Result == txn.OutOfTime && m.hasStayed(e.Node) {
 		m.takeBefore(e)
+	} else if o.Result == txn.TimedOut && (m.mayHaveChanged(node.GUID) || m.previous(e) == nil) {
+		m.isUnread(e.Node)
 	}
 	m.portDone(e.Node)
 }

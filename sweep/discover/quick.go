@@ -1,6 +1,9 @@
 package discover
 
 import (
+	"maps"
+	"slices"
+
 	"ibsm/finding"
 	"ibsm/mad"
 	"ibsm/mad/smp"
@@ -15,7 +18,7 @@ import (
 //
 // It does not see changes without a link going down: traps report those, and it reads the ports of which they say so.
 // Nor does it ask nodes again that did not answer, because that takes all retries: a light
-// sweep does.
+// sweep does, and a walk with Retry.
 
 // unchanged reports whether a quick walk may take over a switch from the previous one, and if
 // so takes its ports over.
@@ -23,7 +26,7 @@ func (m *Machine) unchanged(n int32, info *smp.SwitchInfo) bool {
 	node := m.b.Node(n)
 	old := m.before(n)
 	if old == topo.None || info.PortStateChange() ||
-		m.isDirty(node.GUID) || m.cfg.Prev.Nodes[old].NumPorts != node.NumPorts {
+		m.isDirty(node.GUID) || m.again[node.GUID] || m.cfg.Prev.Nodes[old].NumPorts != node.NumPorts {
 		return false
 	}
 	if top, complete := m.cfg.Devices.Top(node.GUID); !complete || top != info.LinearFDBTop() {
@@ -44,7 +47,8 @@ func (m *Machine) unchanged(n int32, info *smp.SwitchInfo) bool {
 	if sw.ports == 0 {
 		m.readSwitch(n)
 	}
-	if !m.holds(smp.AttrARInfo, topo.End{Node: n}) {
+	unknown := node.AR == topo.ARUnknown || node.PrivateLFT == topo.PrivateLFTUnknown
+	if !m.holds(smp.AttrARInfo, topo.End{Node: n}) || unknown && m.cfg.Retry {
 		m.askAdaptive(n)
 	}
 	return true
@@ -53,6 +57,22 @@ func (m *Machine) unchanged(n int32, info *smp.SwitchInfo) bool {
 // isDirty reports whether the ports of a node may be other than the previous walk has found them, whatever they report.
 func (m *Machine) isDirty(node mad.GUID) bool {
 	return m.cfg.Devices.Dirty(device.Place{Attr: smp.AttrPortInfo, Node: node})
+}
+
+// askedAgain are the nodes that a walk with Retry asks although they report no change: they have Failed, were too slow
+// for the previous walk, or refused to return PortInfo.
+func askedAgain(cfg *Config) map[mad.GUID]bool {
+	if !cfg.Retry {
+		return nil
+	}
+	nodes := map[mad.GUID]bool{}
+	maps.Copy(nodes, cfg.Failed)
+	for i := range cfg.Findings {
+		if f := &cfg.Findings[i]; f.Kind == finding.SlowAgent || f.Kind == finding.GetRefused {
+			nodes[f.GUID] = true
+		}
+	}
+	return nodes
 }
 
 // before is a node as the previous walk found it, if a quick walk may believe in that, or None.
@@ -80,8 +100,19 @@ func (m *Machine) unresponsive(e topo.End, info *smp.PortInfo, was *topo.Port) b
 	if armed != (was.Info.PortState() >= smp.PortArmed) {
 		return false
 	}
-	m.res.Stirred = m.res.Stirred || !armed && m.at(e.Node).sw.ports > 0
+	m.res.Stirred = m.res.Stirred || !m.cfg.Retry && !armed && m.at(e.Node).sw.ports > 0
 	return true
+}
+
+// askRetried asks behind the ports behind which no node answered the previous walk, when all else has been asked: what
+// is known counts for its branch before it grows. It reports whether there are any.
+func (m *Machine) askRetried() bool {
+	ports := m.retried
+	m.retried = nil
+	for _, it := range ports {
+		m.probes.push(it)
+	}
+	return len(ports) > 0
 }
 
 // repeatFindings adds findings of the previous walk about nodes that this one has not asked.
@@ -92,6 +123,10 @@ func (m *Machine) repeatFindings() {
 		case finding.Unresponsive:
 			e := topo.End{Node: n, Port: f.Port}
 			if known && m.unasked[e] && m.b.Peer(e) == topo.NoEnd {
+				m.report(f)
+			}
+		case finding.BranchCut:
+			if known && len(m.unasked) > 0 && !slices.ContainsFunc(m.res.Findings, f.isSame) {
 				m.report(f)
 			}
 		case finding.GetRefused:
@@ -116,9 +151,14 @@ func (m *Machine) assume(e topo.End, info *smp.PortInfo) bool {
 	}
 	was := &prev.Ports[prev.Port(old, e.Port)]
 	if m.unresponsive(e, info, was) {
+		it := item{kind: kindNode, num: uint16(e.Port), node: e.Node}
+		if m.cfg.Retry {
+			m.retried = append(m.retried, it)
+			return true
+		}
 		m.unasked[e] = true
 		if m.lastBehind(e) != nil {
-			m.unanswered = append(m.unanswered, item{kind: kindNode, num: uint16(e.Port), node: e.Node})
+			m.unanswered = append(m.unanswered, it)
 		}
 		return true
 	}
@@ -148,7 +188,7 @@ func (m *Machine) assume(e topo.End, info *smp.PortInfo) bool {
 		if known {
 			m.b.SetPortGUID(end, far.GUID)
 		}
-		if !m.holds(smp.AttrPortInfo, end) || m.isDirty(farNode.GUID) {
+		if !m.holds(smp.AttrPortInfo, end) || m.isDirty(farNode.GUID) || m.again[farNode.GUID] {
 			m.queue.push(item{kind: kindPort, num: uint16(end.Port), node: n})
 			return true
 		}

@@ -153,7 +153,7 @@ func (m *Machine) endAgent(n int32, how slow) {
 // changed since.
 func (m *Machine) spare(n int32) {
 	guid := m.b.Node(n).GUID
-	if m.wasSlow(n) && !m.isDirty(guid) {
+	if m.wasSlow(n) && !m.isDirty(guid) && !m.again[guid] {
 		m.endAgent(n, spared)
 	}
 }
@@ -213,6 +213,8 @@ func (m *Machine) takeBehind(e topo.End, far *topo.Port) bool {
 		}
 		m.endAgent(n, how)
 		m.queue.push(first)
+	} else if _, taken := m.b.PortOwner(far.GUID); old.Type != mad.Switch && far.GUID != 0 && !taken {
+		m.b.SetPortGUID(to, far.GUID)
 	}
 	m.join(e, to)
 	return true
@@ -294,7 +296,7 @@ func (m *Machine) reportSlow() {
 			unread := m.unreadPorts(int32(n))
 			if a.taken > 0 && a.slow == outOfTime && m.mayHaveChanged(node.GUID) {
 				unread += a.taken
-				m.res.Unread = append(m.res.Unread, node.GUID)
+				m.isUnread(int32(n))
 			}
 			m.report(Finding{Kind: finding.SlowAgent, GUID: node.GUID, Route: node.Route, Unread: unread})
 		}
@@ -304,6 +306,14 @@ func (m *Machine) reportSlow() {
 // mayHaveChanged reports whether a switch has said that a port has changed its state, or may not say so any more.
 func (m *Machine) mayHaveChanged(guid mad.GUID) bool {
 	return slices.Contains(m.res.Cleared, guid) || m.isDirty(guid)
+}
+
+// isUnread notes that the next walk has to read the ports of a node.
+func (m *Machine) isUnread(n int32) {
+	if at := m.at(n); !at.unread {
+		at.unread = true
+		m.res.Unread = append(m.res.Unread, m.b.Node(n).GUID)
+	}
 }
 
 // unreadPorts is how many ports of a switch have never been read.
@@ -379,7 +389,12 @@ func (r *Result) count(kind finding.Kind) (count int) {
 }
 
 // OfOthers is how many findings there are that do not follow from a node's taking too long for its answers.
-func (r *Result) OfOthers() (count int) {
+func (r *Result) OfOthers() int {
+	return r.countOthers(func(finding.Kind) bool { return false })
+}
+
+// countOthers is how many of them are of other kinds than some.
+func (r *Result) countOthers(but func(finding.Kind) bool) (count int) {
 	slow := map[mad.GUID]bool{}
 	for i := range r.Findings {
 		if f := &r.Findings[i]; f.Kind == finding.SlowAgent {
@@ -387,7 +402,7 @@ func (r *Result) OfOthers() (count int) {
 		}
 	}
 	for i := range r.Findings {
-		if !slow[r.Findings[i].GUID] {
+		if f := &r.Findings[i]; !slow[f.GUID] && !but(f.Kind) {
 			count++
 		}
 	}

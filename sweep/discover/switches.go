@@ -17,6 +17,9 @@ func (m *Machine) switchInfo(n int32, info *smp.SwitchInfo, ok bool) {
 		return
 	}
 	m.res.Changed = m.res.Changed || info.PortStateChange()
+	if m.cfg.Quick && info.PortStateChange() && !m.cfg.Uncleared[m.b.Node(n).GUID] {
+		m.isUnread(n)
+	}
 	if !m.unchanged(n, info) {
 		m.at(n).believed = m.cfg.Answered != nil && !m.isDirty(m.b.Node(n).GUID)
 		m.askPorts(n)

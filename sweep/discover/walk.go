@@ -47,7 +47,7 @@ func (m *Machine) settle(it item, o *txn.Outcome) {
 		return
 	}
 	if o.Result == txn.TimedOut && it.kind != kindDuplicate && it.kind != kindSpeeds {
-		m.res.TimedOut++
+		m.timedOut(it)
 	}
 	ok := replied && o.Status == mad.StatusOK
 	switch it.kind {
@@ -101,6 +101,19 @@ func (m *Machine) settle(it item, o *txn.Outcome) {
 		m.extended(it, o)
 	case kindGeneral, kindAR, kindPrivateLFT:
 		m.adaptive(it, o)
+	}
+}
+
+// timedOut counts a request that got no answer.
+func (m *Machine) timedOut(it item) {
+	m.res.TimedOut++
+	switch it.kind {
+	case kindSM:
+		m.res.Managers++
+	case kindDesc, kindSwitch, kindPort, kindPlain, kindBlock:
+		if n := m.agentOf(it); n >= 0 {
+			m.res.Unanswered[m.b.Node(n).GUID] = true
+		}
 	}
 }
 
@@ -187,7 +200,11 @@ func (m *Machine) dropOneSided() {
 				lasts = m.had(finding.OneSided, node.GUID, e.Port)
 			}
 			m.b.Unlink(e)
-			m.res.Moved = m.res.Moved || !lasts && (info != nil || m.agentAt(n).slow == inTime)
+			if !lasts && (info != nil || m.agentAt(n).slow == inTime) {
+				m.res.Moved = true
+				m.isUnread(n)
+				m.isUnread(peer.Node)
+			}
 		}
 	}
 }

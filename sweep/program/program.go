@@ -40,6 +40,7 @@ type In struct {
 	Conclusive   bool                  // the walk heard everybody well
 	First        bool                  // no sweep has been completed in this term of mastership
 	Changed      bool                  // PortStateChange was set at a switch
+	Quick        bool                  // the sweep believes what did not change, and may follow the last one at once
 	DisablesAR   bool                  // adaptive routing is turned off everywhere
 }
 

@@ -17,7 +17,7 @@ import (
 // A Set that is sent sweep after sweep and changes nothing rests: it is left out of the next sweeps. If it has failed,
 // its failure is still reported. It is sent again at once when the device may have changed (see wakeRepeats), when
 // other settings are in force, or when an operator requests a heavy sweep; otherwise when its rest is over, because
-// silence, and even a refusal, may pass.
+// silence, and even a refusal, may pass. Quick sweeps, of which links that flap cause many a second, count no silence.
 //
 // Only Sets that a subnet needs are reported one by one. device.Optional has the attributes that a subnet can do
 // without: they are given up for a port or a device as a whole, and routes and lanes are computed without them.
@@ -108,13 +108,14 @@ func (p *Program) isResting(st plan.Step, set *plan.Set) bool {
 }
 
 // Wake has the Sets that rest sent again to devices that may have changed since the last sweep: they have
-// restarted, or left, or answer again; a link has changed at one of their ports, or at the switch beside them; they
-// have other capabilities. Other Sets stay in memory: what a device has acknowledged without doing it looks as if it
-// had restarted.
+// restarted, or left, or answer again, also those that left only some requests unanswered; a link has changed at one of
+// their ports, or at the switch beside them; they have other capabilities. Other Sets stay in memory: what a device has
+// acknowledged without doing it looks as if it had restarted.
 //
 // prev is the subnet as the last sweep left it, now as it has been found. cleared are switches that have reported that
-// a link has changed, and restarted reports whether a node has restarted or left.
-func (r Repeats) Wake(prev, now *topo.Topo, cleared []mad.GUID, restarted func(mad.GUID) bool) {
+// a link has changed, answers reports whether a node answers everything again, and restarted whether it has restarted
+// or left.
+func (r Repeats) Wake(prev, now *topo.Topo, cleared []mad.GUID, answers, restarted func(mad.GUID) bool) {
 	stirred := map[mad.GUID]bool{}
 	for _, guid := range cleared {
 		stirred[guid] = true
@@ -125,7 +126,7 @@ func (r Repeats) Wake(prev, now *topo.Topo, cleared []mad.GUID, restarted func(m
 		}
 	}
 	maps.DeleteFunc(r, func(key setKey, e repeat) bool {
-		return e.rests > 0 && (restarted(key.Node) || hasChanged(prev, now, key.Node, stirred))
+		return e.rests > 0 && (answers(key.Node) || restarted(key.Node) || hasChanged(prev, now, key.Node, stirred))
 	})
 }
 
@@ -281,6 +282,9 @@ func (p *Program) tallyRepeats() {
 	}
 	for key, e := range p.repeats {
 		pace := paces[e.failure]
+		if p.Quick && e.failure == isUnanswered && e.rests == 0 {
+			e.sweeps = max(p.Before[key].sweeps, 1)
+		}
 		switch {
 		case e.failure != noFailure && !p.Conclusive:
 			delete(p.repeats, key)

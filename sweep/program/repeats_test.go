@@ -34,6 +34,7 @@ func TestWake(t *testing.T) {
 	for _, c := range []struct {
 		what      string
 		cleared   []mad.GUID
+		answers   mad.GUID
 		restarted mad.GUID
 		change    func(t *topo.Topo)
 		stuck     bool // the switch does not clear its PortStateChange
@@ -42,6 +43,8 @@ func TestWake(t *testing.T) {
 		{what: "nothing has changed", rests: true},
 		{what: "another node has restarted", restarted: last, rests: true},
 		{what: "it has restarted", restarted: first},
+		{what: "another node answers again", answers: last, rests: true},
+		{what: "it answers again", answers: first},
 		{what: "it reports a change", cleared: []mad.GUID{first}},
 		{what: "it always reports a change", cleared: []mad.GUID{first}, stuck: true, rests: true},
 		{what: "it has other capabilities", change: func(t *topo.Topo) {
@@ -57,7 +60,8 @@ func TestWake(t *testing.T) {
 		if c.change != nil {
 			c.change(now)
 		}
-		r.Wake(prev, now, c.cleared, func(guid mad.GUID) bool { return guid == c.restarted })
+		r.Wake(prev, now, c.cleared, func(guid mad.GUID) bool { return guid == c.answers },
+			func(guid mad.GUID) bool { return guid == c.restarted })
 		if _, rests := r[key]; rests != c.rests {
 			t.Errorf("%s: it rests: %t", c.what, rests)
 		}
