@@ -165,8 +165,10 @@ func startManager(m manager, sock, host, kind, keep string) (*process, error) {
 	}
 	run := &process{dir: dir, log: filepath.Join(dir, "log"), died: make(chan error, 1)}
 	if keep != "" {
-		if run.log, err = filepath.Abs(
-			filepath.Join(keep, m.name+"-"+strings.ReplaceAll(kind, " ", "-")+".log")); err == nil {
+		if err = os.MkdirAll(keep, 0o777); err == nil {
+			run.log, err = filepath.Abs(filepath.Join(keep, m.name+"-"+strings.ReplaceAll(kind, " ", "-")+".log"))
+		}
+		if err == nil {
 			os.Remove(run.log)
 		}
 	}
