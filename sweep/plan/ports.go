@@ -93,14 +93,15 @@ func (p *Plan) portStep(steps []Step, i topo.PortIdx, arm bool) []Step {
 func (p *Plan) changes(i topo.PortIdx) bool {
 	port := &p.in.Topo.Ports[i]
 	w := p.Wanted(i)
-	d, any := device.PortInfo.Differs((*device.Data)(&port.Info), (*device.Data)(&w))
-	any = any || len(p.in.Unsupported) > 0
+	d, differs := device.PortInfo.Differs((*device.Data)(&port.Info), (*device.Data)(&w))
+	differs = differs || len(p.in.Unsupported) > 0
 	if port.Num == 0 {
 		(*smp.PortInfo)(&d).SetNeighborMTU(0) // no reason to write to a subnet in use, and ibsim does not keep it
 	}
 	up := port.Num == 0 || port.Info.PortState() >= smp.PortArmed // clients register when their port comes up
 	place := p.Place(device.PortInfo.ID, i)
-	return any && p.in.Unsupported.Wants(&device.PortInfo, place, (*device.Data)(&w), &d, up) || up && p.Reregisters(i)
+	return up && p.Reregisters(i) ||
+		differs && p.in.Unsupported.Wants(&device.PortInfo, place, (*device.Data)(&w), &d, up)
 }
 
 // arms reports whether the plan takes a port from INIT to ARMED: there are routes, and the
