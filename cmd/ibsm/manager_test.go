@@ -106,7 +106,6 @@ func TestMain(m *testing.M) {
 	programs.dir = dir
 	reports := filepath.Join(dir, "race")
 	os.Setenv("GORACE", "log_path="+reports) // of the programs, where the detector is in them
-	os.Setenv("OSM_TMP_DIR", dir)            // for dump files of managers that nobody gives another
 	status := m.Run()
 	races, _ := filepath.Glob(reports + ".*")
 	for _, name := range races {
