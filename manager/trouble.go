@@ -41,7 +41,7 @@ func troubles(out *sweep.Outcome) (t trouble) {
 			if f.Unread == 0 {
 				continue
 			}
-			t.unconfirmed = true // the next walk asks for what is not known first
+			t.unconfirmed = true // the next walk asks first for ports that are not known
 			fallthrough
 		case finding.Unresponsive, finding.Incomplete, finding.GetRefused, finding.PKeysRefused, finding.PKeysUnread:
 			at := f.Finding()
@@ -62,8 +62,8 @@ func troubles(out *sweep.Outcome) (t trouble) {
 	return t
 }
 
-// finished ends a heavy sweep. It reports whether the clock goes on as it was set: quick ones, of which traps may cause
-// many a second, do not put off what is tried again.
+// finished ends a heavy sweep. It reports whether the time of the next sweep by the clock stays as it is: traps may
+// cause many quick sweeps a second, and these must not put off a sweep that tries again.
 func (s *scheduler) finished(now time.Duration, out *sweep.Outcome, t trouble) (goesOn bool) {
 	// the plan cleared it, with whatever happened since the walk; a quick one has few switches with it: see Unread
 	s.needFull = t.everywhere || out.Changed && !out.Found.Quick

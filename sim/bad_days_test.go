@@ -163,7 +163,10 @@ func (d *badDay) must(day baddays.Day, takeover bool, most dayCost) {
 		is.useless += n
 	}
 	if os.Getenv("IBSM_PROOF") != "" {
-		most.smps, most.useless = is.smps, is.smps/50 // where links flap, answers are lost
+		most.smps, most.useless = is.smps, is.smps/200
+		if day.Name == "flapping" {
+			most.useless = is.smps / 50 // answers are lost with links
+		}
 	}
 	d.judgeCost(is, most)
 	d.mustBeWhole(serves)

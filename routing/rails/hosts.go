@@ -101,7 +101,7 @@ func (f *finder) named() []named {
 		if c := a.compareHost(&b); c != 0 {
 			return c
 		}
-		return cmp.Or(natural(a.place, b.place), cmp.Compare(a.at, b.at)) // those of an image by NodeGUID
+		return cmp.Or(natural(a.place, b.place), cmp.Compare(a.at, b.at)) // adapters of an image by NodeGUID
 	})
 	var adapters []string
 	for i, nth := 0, 0; i < len(all); i++ {

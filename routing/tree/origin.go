@@ -176,12 +176,12 @@ func (c *since) has(set []uint64, s topo.SwitchIdx) bool { return set[s/64]>>(s%
 
 func (c *since) add(set []uint64, s topo.SwitchIdx) { set[s/64] |= 1 << (s % 64) }
 
-// compare finds the destinations whose paths from a switch have changed, and those that have none. same says that
-// switches have the numbers that they had; else a row of scratch space serves.
+// compare finds the destinations whose paths from a switch have changed, and the destinations to which it has no path.
+// Unless switches have the same numbers as before, it needs a row of scratch space.
 func (c *since) compare(s topo.SwitchIdx, w *ways, same bool, scratch []uint8) {
 	is, without := w.from(s), c.of(c.without, s)
 	unequal(without, is, c.none)
-	for i := range without {
+	for i := range without { // equal ones have no path
 		without[i] = ^without[i]
 	}
 	without[len(without)-1] &= math.MaxUint64 >> (-len(c.then) & 63)

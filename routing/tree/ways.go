@@ -17,7 +17,7 @@ type ways struct {
 	width int       // of a row: a byte for each destination, whole chunks
 	links [][]uint8 // by switch, then by destination: links, and downOnly where they lead down only
 	// uneven is by network.higherSet, then by destination: 0 where the shortest ways from all of these switches have
-	// the same number of links. Nil where nobody has looked.
+	// the same number of links. Nil in what waysSince returns.
 	uneven [][]uint8
 }
 
@@ -256,9 +256,9 @@ func unequal(set []uint64, a, b []uint8) {
 		set[i] = 0
 		for k := range 8 {
 			at := 64*i + 8*k
-			bytes := binary.LittleEndian.Uint64(a[at:]) ^ binary.LittleEndian.Uint64(b[at:])
-			bytes = (bytes | (bytes&^highs + noWay*ones)) & highs >> 7 // 1 for each that is not 0
-			set[i] |= bytes * gather >> 56 << (8 * k)
+			differ := binary.LittleEndian.Uint64(a[at:]) ^ binary.LittleEndian.Uint64(b[at:])
+			differ = (differ | (differ&^highs + noWay*ones)) & highs >> 7 // 1 for each byte that is not 0
+			set[i] |= differ * gather >> 56 << (8 * k)
 		}
 	}
 }

@@ -21,7 +21,7 @@ type MFT struct {
 	Positions      uint8
 	Blocks         int      // that the table has
 	Found          Contents // what it held before it was read or written
-	taken          BlockSet // that were read or written: at the last position, which is so last
+	taken          BlockSet // read or written at all positions: the last one is read and written last
 	Failed         uint8    // rounds in a row in which a Set of it failed by the switch's own fault
 	fault          Verdict  // of the last of them
 	unresponsiveIn int      // the walk that had begun last when a round ended in which a Set got no answer; 0 for none

@@ -122,7 +122,7 @@ func (m *Machine) repeats(it item) bool {
 	return true
 }
 
-// IsLossy reports whether it does so.
+// IsLossy reports whether the walk makes requests again that got no answer, because packets are lost.
 func (m *Machine) IsLossy() bool { return m.res.Heard.Lossy }
 
 // enough is how many answers show how many come late. Before, the first requests may have ended already.
@@ -140,8 +140,8 @@ func (m *Machine) hears(late bool) {
 	}
 }
 
-// isEarly keeps a request that got no answer until it is clear whether packets are lost, and reports whether it does.
-func (m *Machine) isEarly(it item, o *txn.Outcome) bool {
+// keepEarly keeps a request that got no answer until it is clear whether packets are lost, and reports whether it does.
+func (m *Machine) keepEarly(it item, o *txn.Outcome) bool {
 	if m.late == 0 || m.answers >= enough || m.isLocal(it) || m.stage != followsCables {
 		return false
 	}

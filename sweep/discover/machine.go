@@ -104,7 +104,7 @@ type Machine struct {
 	answers    int               // of other nodes, so far
 	late       int               // of them: to a second attempt or a later one
 	repeated   map[item]uint8    // requests made again
-	early      []txn.Outcome     // of requests without an answer, while there were few answers: see isEarly
+	early      []txn.Outcome     // of requests without an answer, while there were few answers: see keepEarly
 	anySlow    bool              // the previous walk has not waited for some node
 	unanswered []item            // of ports behind which a node was that may be there although nobody has answered
 	again      map[mad.GUID]bool // nodes that a walk with Retry asks although they report no change

@@ -15,7 +15,7 @@ func (m *Machine) Done(o *txn.Outcome) {
 	if o.Result == txn.Replied && !m.isLocal(it) {
 		m.hears(o.Attempts > 1)
 	}
-	if o.Result != txn.TimedOut || !m.isEarly(it, o) {
+	if o.Result != txn.TimedOut || !m.keepEarly(it, o) {
 		m.ended(o)
 	}
 }
